@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime's log. Line layout, levels, components and variables: nrt-api.md section 7.
+//
+// Rule (rulings.md 27): one ERROR line per failing public call. The function that detects a failure
+// writes that line, with what, where and the limit; every caller above passes the status on and
+// stays silent (or speaks at DEBUG). Layers below the device line (neff, kelf) never log errors:
+// they fill a finding_sink, and kmgr writes its first finding.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+enum nlog_component {
+  NLOG_NRT = 0,  // the C API
+  NLOG_NMGR,     // kmgr: load orchestration, registry
+  NLOG_TDRV,     // core: placement, memory, tensors
+  NLOG_HAL,      // device access
+  NLOG_NLOG,     // the log itself
+  NLOG_COMPONENT_COUNT,
+};
+
+enum nlog_level {
+  NLOG_LEVEL_DISABLED = 0,
+  NLOG_LEVEL_ERROR = 1,
+  NLOG_LEVEL_WARN = 2,
+  NLOG_LEVEL_INFO = 3,
+  NLOG_LEVEL_DEBUG = 4,
+  NLOG_LEVEL_TRACE = 5,
+};
+
+// Reads NEURON_RT_LOG_LEVEL[_<COMP>] and NEURON_RT_LOG_LOCATION[_<COMP>] again and rebuilds the
+// sinks. Called by nrt_init and by the first log statement. Unknown values print a notice and fall
+// back to the default (ERROR, CONSOLE). Thread-safe.
+void nlog_configure_from_env();
+
+// True when a line of this level would be written. Cheap; safe before nlog_configure_from_env.
+bool nlog_enabled(nlog_component component, nlog_level level);
+
+// Writes one line. `function` is the emitting function's name. Never throws, never fails.
+void nlog_write(nlog_component component, nlog_level level, const char *function,
+                std::string_view message) noexcept;
+
+// Counts ERROR lines of the calling thread since start: lets tests prove "exactly one line".
+unsigned long nlog_thread_error_count();
+
+// Test hook: when set, every line that passes its level goes here too. Returns the previous hook.
+using nlog_hook = void (*)(void *user, nlog_component, nlog_level, const char *function,
+                           std::string_view message);
+void nlog_set_hook(nlog_hook hook, void *user);
+
+#define NLOG_AT(component, level, ...)                                    \
+  do {                                                                    \
+    if (nlog_enabled(component, level))                                   \
+      nlog_write(component, level, __func__, ::fmt::format(__VA_ARGS__)); \
+  } while (0)
+
+// Usage: NLOG_ERROR(NLOG_TDRV, "allocation of {} bytes failed", size);
+#define NLOG_ERROR(component, ...) NLOG_AT(component, NLOG_LEVEL_ERROR, __VA_ARGS__)
+#define NLOG_WARN(component, ...) NLOG_AT(component, NLOG_LEVEL_WARN, __VA_ARGS__)
+#define NLOG_INFO(component, ...) NLOG_AT(component, NLOG_LEVEL_INFO, __VA_ARGS__)
+#define NLOG_DEBUG(component, ...) NLOG_AT(component, NLOG_LEVEL_DEBUG, __VA_ARGS__)
+#define NLOG_TRACE(component, ...) NLOG_AT(component, NLOG_LEVEL_TRACE, __VA_ARGS__)

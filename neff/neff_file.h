@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole-file reads and writes. Reading goes through io_uring, in large blocks in flight; where the
+// kernel or a sandbox forbids it, through pread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/finding.h"
+
+struct neff_file_bytes {
+  std::unique_ptr<uint8_t[]> data;
+  size_t size = 0;
+  bool used_io_uring = false;
+  std::span<const uint8_t> span() const { return {data.get(), size}; }
+};
+
+// NRT_INVALID: cannot be opened, not a regular file, changed while being read; NRT_FAILURE: read
+// error. OPENNRT_IO_URING=0 forces the fallback. `progress` may be empty; it gets bytes done and
+// total.
+NRT_STATUS neff_file_read(const std::string &path, finding_sink &findings, neff_file_bytes *out);

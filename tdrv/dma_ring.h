@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resolving (variable, offset) to a device address: the single funnel through which instruction and
+// descriptor translation reach the plan (seed section 5, mem-ref.md 8.8). No allocation on either
+// function. Rings themselves come with execution.
+#pragma once
+
+#include <cstdint>
+
+#include "tdrv/mem_ref.h"
+
+// One hash lookup; NULL on a miss (the caller fails with NRT_INVALID).
+mem_ref_t *lookup_memref_by_idx(const ht_t *mr_set, uint32_t var_id);
+
+// *addr = physical address of byte `offset`. Refused with NRT_INVALID and one ERROR line, in this
+// order: range outside the variable (wrap-around included), list or table kind, pointer with an
+// offset, variable not staged.
+NRT_STATUS mem_ref_to_addr(const mem_ref_t *mr, uint64_t offset, uint64_t size, uint64_t *addr);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intrusive hash table (rulings.md 3, mem-ref.md 5.2): integer and buffer keys, chained, grows so
+// that lookups stay flat, refuses duplicate keys, lets the current node go during iteration, frees
+// each node once on destroy. The caller supplies the node; ht_find never allocates. Not
+// thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "nrt/nrt_status.h"
+
+enum ht_key_type_t : uint32_t { HT_KEY_INT = 0, HT_KEY_BUF = 1 };
+
+struct ht_node_t {
+  uint64_t key;  // the integer, or a buffer key's hash
+  void *value;   // buffer keys: the key bytes (owned by the caller); integer keys: free for use
+  uint64_t buf_size;  // bytes of a buffer key
+  uint64_t bucket;    // index of the chain the node is in
+  ht_key_type_t key_type;
+  ht_node_t *next;
+};
+static_assert(sizeof(ht_node_t) == 48);
+static_assert(offsetof(ht_node_t, value) == 8 && offsetof(ht_node_t, buf_size) == 16 &&
+              offsetof(ht_node_t, bucket) == 24 && offsetof(ht_node_t, key_type) == 32 &&
+              offsetof(ht_node_t, next) == 40);
+
+struct ht_t;
+using ht_free_cb_t = void (*)(ht_node_t *node);
+
+// `buckets` is the first size (0 = 1024), rounded up to a power of two. NRT_RESOURCE without
+// memory.
+NRT_STATUS ht_init(ht_t **table, size_t buckets, ht_free_cb_t free_cb);
+// NRT_INVALID: the key is present already (the table is unchanged).
+NRT_STATUS ht_insert(ht_t *table, uint64_t key, ht_node_t *node);
+NRT_STATUS ht_insert_buf(ht_t *table, const void *key, size_t size, ht_node_t *node);
+ht_node_t *ht_find(const ht_t *table, uint64_t key);
+ht_node_t *ht_find_buf(const ht_t *table, const void *key, size_t size);
+// Unlinks without calling the free callback. NRT_INVALID: not in this table.
+NRT_STATUS ht_remove(ht_t *table, ht_node_t *node);
+size_t ht_count(const ht_t *table);
+// Calls back for every node; stops when the callback returns false. The callback may remove or free
+// the node it is given, nothing else.
+void ht_for_each(ht_t *table, bool (*callback)(ht_node_t *node, void *user), void *user);
+// Calls the free callback (when there is one) once per node. NULL is fine.
+void ht_destroy(ht_t *table);

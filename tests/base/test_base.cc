@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <regex>
+
+#include "base/checked.h"
+#include "base/env.h"
+#include "base/finding.h"
+#include "base/nlog.h"
+
+TEST(Checked, RefusesWhereArithmeticWraps) {
+  uint64_t out = 7;
+  EXPECT_FALSE(checked_add<uint64_t>(std::numeric_limits<uint64_t>::max(), 1, &out));
+  EXPECT_EQ(out, 7u);
+  EXPECT_TRUE(checked_add<uint64_t>(std::numeric_limits<uint64_t>::max() - 1, 1, &out));
+  EXPECT_EQ(out, std::numeric_limits<uint64_t>::max());
+  EXPECT_FALSE(checked_mul<uint64_t>(1ull << 33, 1ull << 31, &out));
+  EXPECT_TRUE(checked_round_up<uint64_t>(4097, 4096, &out));
+  EXPECT_EQ(out, 8192u);
+  EXPECT_FALSE(checked_round_up<uint64_t>(std::numeric_limits<uint64_t>::max() - 2, 4096, &out));
+  uint32_t narrow = 0;
+  EXPECT_FALSE(checked_cast<uint32_t>(1ull << 32, &narrow));
+  EXPECT_FALSE(checked_cast<uint32_t>(-1, &narrow));
+  EXPECT_TRUE(checked_cast<uint32_t>((1ull << 32) - 1, &narrow));
+}
+
+TEST(Checked, RangeWithinHasNoWrapAround) {
+  EXPECT_TRUE(range_within(0, 0, 0));
+  EXPECT_TRUE(range_within(10, 6, 16));
+  EXPECT_FALSE(range_within(10, 7, 16));
+  EXPECT_FALSE(range_within(17, 0, 16));
+  EXPECT_FALSE(range_within(~0ull, 2, 16));
+  EXPECT_FALSE(range_within(8, ~0ull, 16));
+}
+
+TEST(Env, ReadsAndRefuses) {
+  uint64_t number = 0;
+  bool flag = false;
+  unsetenv("OPENNRT_T");
+  EXPECT_EQ(env_u64("OPENNRT_T", 5, 0, 10, &number), NRT_SUCCESS);
+  EXPECT_EQ(number, 5u);
+  setenv("OPENNRT_T", "0x0a", 1);
+  EXPECT_EQ(env_u64("OPENNRT_T", 5, 0, 10, &number), NRT_SUCCESS);
+  EXPECT_EQ(number, 10u);
+  setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+  nlog_configure_from_env();
+  for (const char *bad : {"11", "-1", " 3", "3x", "0x", "99999999999999999999999"}) {
+    setenv("OPENNRT_T", bad, 1);
+    unsigned long errors = nlog_thread_error_count();
+    EXPECT_EQ(env_u64("OPENNRT_T", 5, 0, 10, &number), NRT_INVALID) << bad;
+    EXPECT_EQ(nlog_thread_error_count(), errors + 1) << bad;
+  }
+  for (const char *yes : {"1", "true", "TRUE"}) {
+    setenv("OPENNRT_T", yes, 1);
+    EXPECT_EQ(env_bool("OPENNRT_T", false, &flag), NRT_SUCCESS);
+    EXPECT_TRUE(flag);
+  }
+  setenv("OPENNRT_T", "maybe", 1);
+  EXPECT_EQ(env_bool("OPENNRT_T", false, &flag), NRT_INVALID);
+  unsetenv("OPENNRT_T");
+  unsetenv("NEURON_RT_LOG_LEVEL");
+  nlog_configure_from_env();
+}
+
+TEST(Nlog, LineHasTheDocumentedLayout) {
+  std::string path = testing::TempDir() + "/nlog_" + std::to_string(getpid());
+  setenv("NEURON_RT_LOG_LOCATION", path.c_str(), 1);
+  setenv("NEURON_RT_LOG_LEVEL", "ERROR", 1);
+  setenv("NEURON_RT_LOG_LEVEL_TDRV", "debug", 1);
+  nlog_configure_from_env();
+  EXPECT_TRUE(nlog_enabled(NLOG_TDRV, NLOG_LEVEL_DEBUG));
+  EXPECT_FALSE(nlog_enabled(NLOG_NRT, NLOG_LEVEL_WARN));
+  NLOG_ERROR(NLOG_TDRV, "size {} over {}", 5, 4);
+  NLOG_INFO(NLOG_NRT, "not written");
+  unsetenv("NEURON_RT_LOG_LOCATION");
+  unsetenv("NEURON_RT_LOG_LEVEL");
+  unsetenv("NEURON_RT_LOG_LEVEL_TDRV");
+  nlog_configure_from_env();
+  std::ifstream file(path);
+  std::string line, second;
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_FALSE(std::getline(file, second));
+  // <date> <time>  <pid>:<tid> <LEVEL> <COMP>:<function>   <message>
+  std::regex layout(
+      R"(^\d{4}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2}\.\d{6} +\d+:\d+ +ERROR TDRV:TestBody +size 5 over 4$)");
+  EXPECT_TRUE(std::regex_match(line, layout)) << line;
+  unlink(path.c_str());
+}
+
+TEST(Finding, FirstStatusWinsAndAllAreKept) {
+  finding_sink sink(true);
+  EXPECT_EQ(sink.status(), NRT_SUCCESS);
+  EXPECT_EQ(sink.add(NRT_UNSUPPORTED_NEFF_VERSION, "header+0x18", "major {}", 3),
+            NRT_UNSUPPORTED_NEFF_VERSION);
+  finding_sink other(true);
+  other.add(NRT_INVALID, "m", "x");
+  sink.merge(std::move(other));
+  EXPECT_EQ(sink.status(), NRT_UNSUPPORTED_NEFF_VERSION);
+  ASSERT_EQ(sink.all().size(), 2u);
+  EXPECT_EQ(sink.all()[0].what, "major 3");
+}
