@@ -124,8 +124,9 @@ void notice(const std::string &text) {
 
 // Value of NEURON_RT_<base>_<COMP>, else of NEURON_RT_<base>; empty when neither is set.
 std::string component_variable(const char *base, const char *component, std::string *name) {
-  for (std::string candidate :
-       {fmt::format("NEURON_RT_{}_{}", base, component), fmt::format("NEURON_RT_{}", base)}) {
+  const std::string candidates[] = {fmt::format("NEURON_RT_{}_{}", base, component),
+                                    fmt::format("NEURON_RT_{}", base)};
+  for (const std::string &candidate : candidates) {
     const char *value = getenv(candidate.c_str());
     if (value != nullptr && value[0] != '\0') {
       *name = candidate;

@@ -1,0 +1,54 @@
+# Thin: meson does the work. `make demo` and `make test` install what is missing and do everything.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+NEFF ?= $(BUILD)/sample.neff
+INSTANCE ?= trn2.3xlarge
+MESON_SETUP = meson setup
+PREFIX ?= /usr/local
+
+.PHONY: all deps build test demo bench lint format asan tsan fuzz install clean
+
+all: build
+
+deps:
+	@.ci/deps
+
+$(BUILD)/build.ninja: | deps
+	@test -f $@ || $(MESON_SETUP) $(BUILD) --prefix=$(PREFIX)
+
+build: deps $(BUILD)/build.ninja
+	@ninja -C $(BUILD) -j $(JOBS)
+
+test: build
+	@.ci/test $(BUILD)
+
+# Places a NEFF on a mocked device and resolves into it: the sample by default, or NEFF=your.neff.
+demo: build
+	@.ci/demo $(BUILD) "$(NEFF)" "$(INSTANCE)"
+
+bench: build
+	@echo "bench: no benchmarks yet, see the status table in README.md" && false
+
+lint: build
+	@.ci/lint $(BUILD)
+
+format:
+	@git ls-files '*.h' '*.cc' '*.c' | xargs clang-format -i
+
+# The whole test suite under the address and undefined-behaviour sanitizers, and under the thread sanitizer.
+asan: deps
+	@test -f build-asan/build.ninja || $(MESON_SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C build-asan -j $(JOBS) && .ci/test build-asan
+
+tsan: deps
+	@test -f build-tsan/build.ninja || $(MESON_SETUP) build-tsan -Db_sanitize=thread -Db_lundef=false
+	@ninja -C build-tsan -j $(JOBS) && .ci/test build-tsan
+
+fuzz:
+	@echo "fuzz: no fuzzers yet, see the status table in README.md" && false
+
+install: build
+	@meson install -C $(BUILD) --no-rebuild
+
+clean:
+	@rm -rf $(BUILD) build-asan build-tsan
