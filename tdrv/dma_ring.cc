@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tdrv/dma_ring.h"
+
+#include "base/checked.h"
+#include "base/nlog.h"
+
+// Refusals are kept out of line so that the path that succeeds stays short and touches one cache
+// line of the record.
+namespace {
+
+[[gnu::noinline, gnu::cold]] NRT_STATUS refuse_range(const mem_ref_t *mr, uint64_t offset,
+                                                     uint64_t size) {
+  NLOG_ERROR(NLOG_TDRV, "variable {} (id {}): {} bytes at offset {} lie outside its {} bytes",
+             mr->name != nullptr ? mr->name : "?", mr->var_id, size, offset, mr->size);
+  return NRT_INVALID;
+}
+
+[[gnu::noinline, gnu::cold]] NRT_STATUS refuse_kind(const mem_ref_t *mr) {
+  NLOG_ERROR(NLOG_TDRV, "variable {} (id {}): a {} has no device address of its own",
+             mr->name != nullptr ? mr->name : "?", mr->var_id,
+             mr->type == MR_LIST ? "list" : "pointer table");
+  return NRT_INVALID;
+}
+
+[[gnu::noinline, gnu::cold]] NRT_STATUS refuse_pointer_offset(const mem_ref_t *mr,
+                                                              uint64_t offset) {
+  NLOG_ERROR(NLOG_TDRV, "pointer variable {} (id {}) resolves at offset 0 only, not at {}",
+             mr->name != nullptr ? mr->name : "?", mr->var_id, offset);
+  return NRT_INVALID;
+}
+
+[[gnu::noinline, gnu::cold]] NRT_STATUS refuse_unplaced(const mem_ref_t *mr) {
+  NLOG_ERROR(NLOG_TDRV, "variable {} (id {}) has no device address: it has not been staged",
+             mr->name != nullptr ? mr->name : "?", mr->var_id);
+  return NRT_INVALID;
+}
+
+}  // namespace
+
+mem_ref_t *lookup_memref_by_idx(const ht_t *mr_set, uint32_t var_id) {
+  ht_node_t *node = ht_find(mr_set, var_id);
+  return node == nullptr ? nullptr : mem_ref_from_node(node);
+}
+
+NRT_STATUS mem_ref_to_addr(const mem_ref_t *mr, uint64_t offset, uint64_t size, uint64_t *addr) {
+  if (!range_within(offset, size, mr->size)) [[unlikely]]
+    return refuse_range(mr, offset, size);
+  if (mr->type == MR_LIST || mr->type == MR_PTR_TABLE) [[unlikely]]
+    return refuse_kind(mr);
+  if (mr->type == MR_PTR && offset != 0) [[unlikely]]
+    return refuse_pointer_offset(mr, offset);
+  // For a pointer this reads ptr_mem_addr, which lies at the same place.
+  if (mr->physical_address == MEM_REF_NOT_STAGED) [[unlikely]]
+    return refuse_unplaced(mr);
+  if (!checked_add(mr->physical_address, offset, addr)) [[unlikely]]
+    return refuse_range(mr, offset, size);
+  return NRT_SUCCESS;
+}
