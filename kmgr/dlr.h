@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hands a lowered model to the core that is to run it.
+#pragma once
+
+#include "kmgr/kmgr.h"
+
+// Checks that the subgraphs fit the physical cores of `vcore`, then places them. Writes the one
+// ERROR line on failure: NRT_LOAD_NOT_ENOUGH_NC when there are more subgraphs than cores,
+// NRT_INVALID when they are neither one nor as many as the cores. `nn` must outlive the placement.
+NRT_STATUS dlr_kelf_stage(vcore_t *vcore, const kelf_nn_t *nn, const tdrv_options_t *options,
+                          vtpb_info_shared_t **out);
+void dlr_kelf_unstage(vtpb_info_shared_t *placement);
