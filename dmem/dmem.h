@@ -75,12 +75,16 @@ static_assert(offsetof(dmem_t, mem_handle) == 8 && offsetof(dmem_t, size) == 16 
               offsetof(dmem_t, next) == 152 && offsetof(dmem_t, prev) == 160 &&
               offsetof(dmem_t, allocator) == 168);
 
-// A caller-owned list of handles (garbage collection list). Holds one reference per entry.
+// A caller-owned list of handles (garbage collection list). Holds one reference per entry. Not
+// thread-safe: it has one owner.
 struct dmem_list_t;
-dmem_list_t *dmem_list_create();
+dmem_list_t *dmem_list_create();  // nullptr: out of memory
+// Gives the caller's reference to the list (on success only). A borrower acquires one first.
 NRT_STATUS dmem_list_add(dmem_list_t *list, dmem_t *mem);
-// Drops one reference per entry, newest first, and clears the list.
+// Drops one reference per entry, newest first, and clears the list, which stays usable.
 void dmem_list_free(dmem_list_t *list);
+// dmem_list_free, then the list object itself. NULL is fine.
+void dmem_list_destroy(dmem_list_t *list);
 
 NRT_STATUS dmem_allocator_create(dmem_allocator_type_t type, const physical_core_t *pcore,
                                  dmem_allocator_t **out);

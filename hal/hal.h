@@ -153,11 +153,15 @@ struct hal_chunk_t {
   uint32_t category;
 };
 // The driver's own list of chunks on one HBM, ascending. *count: in capacity, out number of chunks;
-// -EAGAIN when there are more than fit.
+// -EAGAIN when there are more than fit (*count is set, no data).
 int hal_dump_chunks(hal_device_t *device, uint32_t hbm_index, hal_chunk_t *chunks, uint32_t *count);
 
 // Core init state machine (CINIT_SET_STATE): wanted state in, state after the call out.
 int hal_core_init_state(hal_device_t *device, uint32_t nc_id, uint32_t state, uint32_t *new_state);
 
-// Raw access, for requests that have no wrapper yet.
+// "ENOMEM" for ENOMEM or -ENOMEM. Static storage.
+const char *hal_error_name(int error);
+
+// Raw access, for requests that have no wrapper yet. Interrupted calls are repeated; positive
+// results come through.
 long hal_device_ioctl(hal_device_t *device, uint32_t request, void *arg);
