@@ -14,6 +14,8 @@
 #include "base/finding.h"
 
 constexpr size_t NEFF_HEADER_SIZE = 1024;
+// Zero bytes that follow every member in memory, so that JSON is parsed in place.
+constexpr size_t NEFF_MEMBER_PADDING = 64;
 constexpr uint64_t NEFF_FEATURE_VNC = 1u << 10;                     // honour lnc_size
 constexpr uint64_t NEFF_UNSUPPORTED_FEATURES = 0x7FFFFFFFF8000000;  // bits 27..62
 
@@ -61,17 +63,20 @@ struct neff_open_options {
 // Reads the variables named above; NRT_INVALID and one ERROR line for a malformed one.
 NRT_STATUS neff_open_options_from_env(neff_open_options *out);
 
+// `none`: the hash field is all zero, or pkg_version names no digest.
 enum class neff_digest_form { none, md5_plain, md5_word_reversed, sha256, mismatch };
+const char *neff_digest_form_name(neff_digest_form form);
 
 // Member name -> bytes. Names are as stored, without one leading "./". Values live as long as the
-// neff.
+// neff and are followed by NEFF_MEMBER_PADDING zero bytes.
 using neff_member_map = std::map<std::string, std::span<const uint8_t>, std::less<>>;
 
 class neff {
  public:
   neff_header_t header{};
   bool compressed = false;     // payload is a gzip member
-  uint64_t archive_bytes = 0;  // inflated bytes of all members
+  uint64_t archive_bytes = 0;  // sizes of all members, added up
+  uint64_t tar_bytes = 0;      // length of the inflated archive, its padding included
   neff_member_map members;
   std::vector<std::string> order;    // names in archive order, duplicates once
   std::vector<std::string> dropped;  // skipped entries: directories, links, wavegraph-bin.json
@@ -97,6 +102,8 @@ NRT_STATUS neff_header_check(std::span<const uint8_t> file, finding_sink &findin
 neff_digest_form neff_digest_check(const neff_header_t &header, std::span<const uint8_t> payload);
 
 // Header, optional digest, archive. `file` is not kept: members are inflated into own storage.
+// NRT_RESOURCE: no host memory. In collect mode *out may be set beside findings: it holds what
+// could be read.
 NRT_STATUS neff_open(std::span<const uint8_t> file, const neff_open_options &options,
                      finding_sink &findings, std::shared_ptr<const neff> *out);
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,4 +21,11 @@ struct neff_file_bytes {
 // NRT_INVALID: cannot be opened, not a regular file, changed while being read; NRT_FAILURE: read
 // error. OPENNRT_IO_URING=0 forces the fallback. `progress` may be empty; it gets bytes done and
 // total.
-NRT_STATUS neff_file_read(const std::string &path, finding_sink &findings, neff_file_bytes *out);
+using neff_file_progress = std::function<void(uint64_t done, uint64_t total)>;
+NRT_STATUS neff_file_read(const std::string &path, finding_sink &findings, neff_file_bytes *out,
+                          const neff_file_progress &progress = {});
+
+// Writes a file in one piece: a temporary neighbour is renamed over `path`, so that a failure
+// leaves no half file behind. NRT_FAILURE when it cannot be written.
+NRT_STATUS neff_file_write(const std::string &path, std::span<const uint8_t> bytes,
+                           finding_sink &findings);
