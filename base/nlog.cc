@@ -45,6 +45,7 @@ log_state &state() {
 // Levels are read without a lock by every statement. -1: not configured yet.
 std::array<std::atomic<int>, NLOG_COMPONENT_COUNT> g_levels = {-1, -1, -1, -1, -1};
 thread_local unsigned long t_error_count = 0;
+thread_local nlog_held_error *t_held = nullptr;
 
 spdlog::level::level_enum spdlog_level(nlog_level level) {
   switch (level) {
@@ -190,6 +191,20 @@ int level_of(nlog_component component) {
   return g_levels[component].load(std::memory_order_acquire);
 }
 
+void hold(nlog_held_error &held, nlog_component component, const char *function,
+          std::string_view message) noexcept {
+  if (held.set)
+    return;
+  held.set = true;
+  held.component = component;
+  held.function = function;
+  try {
+    held.message = message;
+  } catch (...) {
+    // Without memory for its text the line still counts.
+  }
+}
+
 }  // namespace
 
 void nlog_configure_from_env() {
@@ -212,6 +227,10 @@ bool nlog_enabled(nlog_component component, nlog_level level) {
 
 void nlog_write(nlog_component component, nlog_level level, const char *function,
                 std::string_view message) noexcept {
+  if (level == NLOG_LEVEL_ERROR && t_held != nullptr) {
+    hold(*t_held, component, function, message);
+    return;
+  }
   if (level == NLOG_LEVEL_ERROR)
     ++t_error_count;
   bool wanted = level <= level_of(component);
@@ -233,6 +252,17 @@ void nlog_write(nlog_component component, nlog_level level, const char *function
 
 unsigned long nlog_thread_error_count() {
   return t_error_count;
+}
+
+nlog_held_error *nlog_hold_errors(nlog_held_error *into) {
+  nlog_held_error *previous = t_held;
+  t_held = into;
+  return previous;
+}
+
+void nlog_write_held(const nlog_held_error &held) noexcept {
+  if (held.set)
+    nlog_write(held.component, NLOG_LEVEL_ERROR, held.function, held.message);
 }
 
 void nlog_set_hook(nlog_hook hook, void *user) {

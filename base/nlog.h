@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 enum nlog_component {
@@ -43,6 +44,21 @@ void nlog_write(nlog_component component, nlog_level level, const char *function
 
 // Counts ERROR lines of the calling thread since start: lets tests prove "exactly one line".
 unsigned long nlog_thread_error_count();
+
+// A public call that works on several threads still writes one ERROR line. Its workers hold their
+// lines back; the calling thread then writes the first one as its own.
+struct nlog_held_error {
+  bool set = false;
+  nlog_component component = NLOG_NRT;
+  const char *function = "";
+  std::string message;  // the first line held, later ones are dropped
+};
+
+// From now on the calling thread's ERROR lines go to `into` (nullptr: to the log again). They are
+// neither written nor counted. Returns the previous value.
+nlog_held_error *nlog_hold_errors(nlog_held_error *into);
+// Writes the held line, when there is one, from the calling thread.
+void nlog_write_held(const nlog_held_error &held) noexcept;
 
 // Test hook: when set, every line that passes its level goes here too. Returns the previous hook.
 using nlog_hook = void (*)(void *user, nlog_component, nlog_level, const char *function,

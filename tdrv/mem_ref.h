@@ -69,6 +69,14 @@ inline mem_ref_t *mem_ref_from_node(ht_node_t *node) {
 struct tdrv_scratchpad_t;
 struct tdrv_scratchpad_placement_t;
 
+// The device tables of one subgraph; a record's pointers_to_tables_index counts in here. An empty
+// table has no device memory (NULL).
+struct mem_ref_tables_t {
+  dmem_t **mem;  // malloc'd array; the handles belong to the tracker
+  uint64_t count;
+};
+void mem_ref_tables_free(mem_ref_tables_t *tables);
+
 // Everything staging one subgraph's variables needs.
 struct mem_ref_stage_ctx_t {
   const physical_core_t *pcore;
@@ -77,6 +85,7 @@ struct mem_ref_stage_ctx_t {
   dmem_list_t *gc_tracker;      // owns what staging allocates
   // Where this model's arenas are (tdrv/scratchpad.h); NULL when it has no virtual variables.
   const tdrv_scratchpad_placement_t *scratchpad;
+  mem_ref_tables_t *tables;  // filled by the pass over pointer tables
 };
 
 // New record from a bridge record: own name, metadata and lists; address all ones. NRT_RESOURCE.

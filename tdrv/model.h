@@ -16,6 +16,7 @@ struct vtpb_info_shared_mr_set_t {
   dmem_list_t *gc_tracker;
   const kbin_t *kbin;
   tpb_t *tpb;
+  mem_ref_tables_t tables;  // device tables of addresses, indexed by pointers_to_tables_index
 };
 
 // One input or output slot of a logical core (rulings.md 6).
@@ -23,7 +24,9 @@ struct io_slot_t {
   char *name;
   uint64_t size;
   bool is_output;
-  dmem_t *mem;  // NULL with NEURON_RT_IO_PLACEMENT=bind
+  dmem_t *mem;         // NULL with NEURON_RT_IO_PLACEMENT=bind
+  uint64_t alignment;  // strictest of the entries
+  ht_node_t ht_node;   // key = name
 };
 
 struct vtpb_info_shared_t {
@@ -33,6 +36,7 @@ struct vtpb_info_shared_t {
   tdrv_scratchpad_model_t scratchpad;
   io_slot_t *io_slots;
   uint32_t num_io_slots;
+  ht_t *io_index[2];  // by name: inputs, outputs
   dmem_list_t *io_tracker;
 };
 
@@ -43,5 +47,8 @@ struct vtpb_info_shared_t {
 // outlive the result.
 NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
                                       const tdrv_options_t *options, vtpb_info_shared_t **out);
+// The slot of an input (or output) name, or NULL.
+io_slot_t *vtpb_info_shared_find_io(const vtpb_info_shared_t *info, const char *name,
+                                    bool is_output);
 // Reverse of the above. NULL is fine.
 void vtpb_info_shared_free(vtpb_info_shared_t *info);

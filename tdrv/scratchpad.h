@@ -44,6 +44,7 @@ struct tdrv_scratchpad_info_t {
   uint64_t size;
   uint64_t offset;
   uint32_t model_pages;
+  void *va;  // contiguous mode: host view of the arena's first byte; NULL when there is none
 };
 
 constexpr uint32_t TDRV_MAX_LNC = 2;

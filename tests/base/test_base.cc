@@ -104,3 +104,27 @@ TEST(Finding, FirstStatusWinsAndAllAreKept) {
   ASSERT_EQ(sink.all().size(), 2u);
   EXPECT_EQ(sink.all()[0].what, "major 3");
 }
+
+TEST(Log, HeldErrorsAreWrittenOnceByWhoeverReleasesThem) {
+  setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
+  nlog_configure_from_env();
+  nlog_held_error held;
+  unsigned long before = nlog_thread_error_count();
+  EXPECT_EQ(nlog_hold_errors(&held), nullptr);
+  NLOG_ERROR(NLOG_TDRV, "first {}", 1);
+  NLOG_ERROR(NLOG_HAL, "second {}", 2);
+  EXPECT_EQ(nlog_hold_errors(nullptr), &held);
+  EXPECT_EQ(nlog_thread_error_count(), before);
+  EXPECT_TRUE(held.set);
+  EXPECT_EQ(held.message, "first 1");
+  EXPECT_EQ(held.component, NLOG_TDRV);
+  std::string seen;
+  nlog_set_hook([](void *user, nlog_component, nlog_level, const char *,
+                   std::string_view text) { *static_cast<std::string *>(user) += text; },
+                &seen);
+  nlog_write_held(held);
+  nlog_write_held(nlog_held_error{});
+  nlog_set_hook(nullptr, nullptr);
+  EXPECT_EQ(seen, "first 1");
+  EXPECT_EQ(nlog_thread_error_count(), before + 1);
+}
