@@ -88,11 +88,9 @@ NRT_STATUS load(kmgr_t *kmgr, std::span<const uint8_t> file, int32_t vnc, H_NN *
   if (status != NRT_SUCCESS)
     return refuse(findings, status);
 
-  parse_key_t key;
-  bool keyed = parse_key_make(header.uuid, file, &key);
   parse_lease lease;
   status = kmgr->cache.acquire(
-      keyed ? &key : nullptr,
+      parse_key_make(header.uuid, file),
       [&](std::shared_ptr<const kelf_nn_t> *nn) {
         return kmgr_parse(file, kmgr->options, findings, nn);
       },

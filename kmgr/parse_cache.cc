@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kmgr/parse_cache.h"
 
-#include <openssl/evp.h>
-
 #include <cstring>
 
 #include "base/nlog.h"
+#include "neff/neff_digest.h"
 
-bool parse_key_make(const uint8_t uuid[16], std::span<const uint8_t> file, parse_key_t *out) {
-  memcpy(out->uuid.data(), uuid, out->uuid.size());
-  unsigned int length = 0;
-  return EVP_Digest(file.data(), file.size(), out->digest.data(), &length, EVP_sha256(), nullptr) ==
-             1 &&
-         length == out->digest.size();
+parse_key_t parse_key_make(const uint8_t uuid[16], std::span<const uint8_t> file) {
+  parse_key_t key;
+  memcpy(key.uuid.data(), uuid, key.uuid.size());
+  key.digest = neff_sha256(file);
+  return key;
 }
 
 parse_lease::~parse_lease() {
@@ -50,21 +48,18 @@ NRT_STATUS parse_cache::parse_alone(const parser &parse, parse_lease *out) {
   return status;
 }
 
-NRT_STATUS parse_cache::acquire(const parse_key_t *key, const parser &parse, parse_lease *out) {
-  if (key == nullptr)
-    return parse_alone(parse, out);
-
+NRT_STATUS parse_cache::acquire(const parse_key_t &key, const parser &parse, parse_lease *out) {
   {
     std::unique_lock lock(mutex_);
     if (state_ != parse_state_t::UNINIT) {
-      bool same_uuid = key_.uuid == key->uuid;
-      bool same_content = key_.digest == key->digest;
+      bool same_uuid = key_.uuid == key.uuid;
+      bool same_content = key_.digest == key.digest;
       if (same_uuid && !same_content) {
         stats_.conflicts++;
         lock.unlock();
         NLOG_WARN(NLOG_NMGR,
                   "two different NEFFs carry the UUID {}; the second one is parsed on its own",
-                  neff_uuid_text(key->uuid.data()));
+                  neff_uuid_text(key.uuid.data()));
         return parse_alone(parse, out);
       }
       if (!same_uuid || state_ == parse_state_t::FAILED) {
@@ -89,7 +84,7 @@ NRT_STATUS parse_cache::acquire(const parse_key_t *key, const parser &parse, par
     }
     state_ = parse_state_t::PENDING;
     references_ = 1;
-    key_ = *key;
+    key_ = key;
     stats_.parses++;
   }
 

@@ -22,15 +22,14 @@
 
 enum class parse_state_t { UNINIT, PENDING, READY, FAILED };
 
-// What makes two loads the same. The UUID finds the slot; the digest covers header and payload, so
+// What makes two loads the same. The UUID finds the slot; the SHA-256 covers header and payload, so
 // that a file with a reused UUID never gets another file's plan.
 struct parse_key_t {
   std::array<uint8_t, 16> uuid{};
   std::array<uint8_t, 32> digest{};
 };
 
-// SHA-256 over the file. False: the digest could not be computed.
-bool parse_key_make(const uint8_t uuid[16], std::span<const uint8_t> file, parse_key_t *out);
+parse_key_t parse_key_make(const uint8_t uuid[16], std::span<const uint8_t> file);
 
 class parse_cache;
 
@@ -70,8 +69,8 @@ class parse_cache {
   using parser = std::function<NRT_STATUS(std::shared_ptr<const kelf_nn_t> *)>;
 
   // Reuses the slot's result, waits for it, fills the slot, or parses alone; see the file comment.
-  // The status is the parser's own. `key` NULL: parses alone.
-  NRT_STATUS acquire(const parse_key_t *key, const parser &parse, parse_lease *out);
+  // The status is the parser's own.
+  NRT_STATUS acquire(const parse_key_t &key, const parser &parse, parse_lease *out);
 
   void stats(kmgr_cache_stats_t *out);
   parse_state_t state();

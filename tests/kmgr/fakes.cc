@@ -7,6 +7,7 @@
 #include "base/nlog.h"
 
 fake_machine_t fake;
+static vcore_t g_cores[16];
 
 void fake_machine_t::reset() {
   arch = AL_HAL_TPB_ARCH_TYPE_CAYMAN;
@@ -17,6 +18,10 @@ void fake_machine_t::reset() {
   on_stage = nullptr;
   placements = 0;
   unstaged.clear();
+  for (uint32_t i = 0; i < 16; i++) {
+    g_cores[i].vnc = i;
+    g_cores[i].num_tpbs = lnc;
+  }
 }
 
 std::vector<uint8_t> fake_file(const std::string &payload, uint8_t uuid, uint64_t feature_bits,
@@ -104,10 +109,7 @@ uint32_t tdrv_vnc_count(const tdrv_t *) {
 }
 
 vcore_t *tdrv_vcore(tdrv_t *, uint32_t vnc) {
-  static vcore_t cores[16];
-  cores[vnc].vnc = vnc;
-  cores[vnc].num_tpbs = fake.lnc;
-  return &cores[vnc];
+  return &g_cores[vnc];
 }
 
 const tdrv_options_t *tdrv_options(const tdrv_t *) {

@@ -47,8 +47,7 @@ void wait_for_references(parse_cache &cache, uint32_t wanted) {
 TEST(ParseCache, KeyIsSha256OfTheFile) {
   const uint8_t uuid[16] = {1, 2, 3};
   const uint8_t abc[] = {'a', 'b', 'c'};
-  parse_key_t k;
-  ASSERT_TRUE(parse_key_make(uuid, abc, &k));
+  parse_key_t k = parse_key_make(uuid, abc);
   EXPECT_EQ(k.uuid[2], 3);
   // FIPS 180-2, appendix B.1.
   const std::array<uint8_t, 32> expected = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea,
@@ -64,10 +63,10 @@ TEST(ParseCache, FirstCreatesSecondReusesLastReferenceEmptiesTheSlot) {
   EXPECT_EQ(cache.state(), parse_state_t::UNINIT);
   {
     parse_lease first, second;
-    ASSERT_EQ(cache.acquire(&k, make_nn, &first), NRT_SUCCESS);
+    ASSERT_EQ(cache.acquire(k, make_nn, &first), NRT_SUCCESS);
     EXPECT_EQ(cache.state(), parse_state_t::READY);
     EXPECT_FALSE(first.reused());
-    ASSERT_EQ(cache.acquire(&k, must_not_run, &second), NRT_SUCCESS);
+    ASSERT_EQ(cache.acquire(k, must_not_run, &second), NRT_SUCCESS);
     EXPECT_TRUE(second.reused());
     EXPECT_EQ(first.nn(), second.nn());
     EXPECT_EQ(cache.references(), 2u);
@@ -82,7 +81,7 @@ TEST(ParseCache, FirstCreatesSecondReusesLastReferenceEmptiesTheSlot) {
 
   // Empty again: the next load parses anew.
   parse_lease third;
-  ASSERT_EQ(cache.acquire(&k, make_nn, &third), NRT_SUCCESS);
+  ASSERT_EQ(cache.acquire(k, make_nn, &third), NRT_SUCCESS);
   EXPECT_EQ(stats(cache).parses, 2u);
 }
 
@@ -92,7 +91,7 @@ TEST(ParseCache, TheSlotLetsGoOfItsResult) {
   std::weak_ptr<const kelf_nn_t> watch;
   {
     parse_lease lease;
-    ASSERT_EQ(cache.acquire(&k, make_nn, &lease), NRT_SUCCESS);
+    ASSERT_EQ(cache.acquire(k, make_nn, &lease), NRT_SUCCESS);
     watch = lease.nn();
   }
   EXPECT_TRUE(watch.expired());
@@ -112,7 +111,7 @@ TEST(ParseCache, LoadersOfTheSameFileWaitForTheFirst) {
   std::array<parse_lease, kThreads> leases;
   std::vector<std::jthread> threads;
   for (uint32_t i = 0; i < kThreads; i++)
-    threads.emplace_back([&, i] { EXPECT_EQ(cache.acquire(&k, slow, &leases[i]), NRT_SUCCESS); });
+    threads.emplace_back([&, i] { EXPECT_EQ(cache.acquire(k, slow, &leases[i]), NRT_SUCCESS); });
   threads.clear();
   EXPECT_EQ(parses, 1);
   EXPECT_EQ(stats(cache).parses, 1u);
@@ -131,13 +130,13 @@ TEST(ParseCache, WaitersParseAloneWhenTheFirstFails) {
   std::vector<std::jthread> waiters;
   parse_lease first;
   NRT_STATUS status = cache.acquire(
-      &k,
+      k,
       [&](std::shared_ptr<const kelf_nn_t> *) {
         for (int i = 0; i < 3; i++)
           waiters.emplace_back([&] {
             parse_lease lease;
             EXPECT_EQ(cache.acquire(
-                          &k,
+                          k,
                           [&](std::shared_ptr<const kelf_nn_t> *out) {
                             alone++;
                             return make_nn(out);
@@ -166,10 +165,10 @@ TEST(ParseCache, AThrowingParserWakesTheWaiters) {
   std::jthread waiter;
   parse_lease first, second;
   EXPECT_THROW((void)cache.acquire(
-                   &k,
+                   k,
                    [&](std::shared_ptr<const kelf_nn_t> *) -> NRT_STATUS {
                      waiter = std::jthread(
-                         [&] { EXPECT_EQ(cache.acquire(&k, make_nn, &second), NRT_SUCCESS); });
+                         [&] { EXPECT_EQ(cache.acquire(k, make_nn, &second), NRT_SUCCESS); });
                      wait_for_references(cache, 2);
                      throw std::bad_alloc();
                    },
@@ -185,12 +184,12 @@ TEST(ParseCache, AnotherUuidParsesAloneAndDisturbsNothing) {
   parse_cache cache;
   parse_key_t a = key(1, 1), b = key(2, 2);
   parse_lease first, other, again;
-  ASSERT_EQ(cache.acquire(&a, make_nn, &first), NRT_SUCCESS);
-  ASSERT_EQ(cache.acquire(&b, make_nn, &other), NRT_SUCCESS);
+  ASSERT_EQ(cache.acquire(a, make_nn, &first), NRT_SUCCESS);
+  ASSERT_EQ(cache.acquire(b, make_nn, &other), NRT_SUCCESS);
   EXPECT_NE(other.nn(), first.nn());
   EXPECT_FALSE(other.reused());
   EXPECT_EQ(cache.references(), 1u);
-  ASSERT_EQ(cache.acquire(&a, must_not_run, &again), NRT_SUCCESS);
+  ASSERT_EQ(cache.acquire(a, must_not_run, &again), NRT_SUCCESS);
   EXPECT_EQ(again.nn(), first.nn());
   EXPECT_EQ(stats(cache).conflicts, 0u);
 }
@@ -200,10 +199,10 @@ TEST(ParseCache, AnotherUuidDoesNotWaitForASlowParse) {
   parse_key_t a = key(1, 1), b = key(2, 2);
   parse_lease first, other;
   ASSERT_EQ(cache.acquire(
-                &a,
+                a,
                 [&](std::shared_ptr<const kelf_nn_t> *out) {
                   // Would hang here if it waited.
-                  EXPECT_EQ(cache.acquire(&b, make_nn, &other), NRT_SUCCESS);
+                  EXPECT_EQ(cache.acquire(b, make_nn, &other), NRT_SUCCESS);
                   return make_nn(out);
                 },
                 &first),
@@ -216,21 +215,13 @@ TEST(ParseCache, SameUuidOtherContentParsesAloneAndWarns) {
   log_capture log("WARN");
   parse_key_t a = key(1, 1), b = key(1, 2);
   parse_lease first, other;
-  ASSERT_EQ(cache.acquire(&a, make_nn, &first), NRT_SUCCESS);
-  ASSERT_EQ(cache.acquire(&b, make_nn, &other), NRT_SUCCESS);
+  ASSERT_EQ(cache.acquire(a, make_nn, &first), NRT_SUCCESS);
+  ASSERT_EQ(cache.acquire(b, make_nn, &other), NRT_SUCCESS);
   EXPECT_NE(first.nn(), other.nn());
   EXPECT_EQ(stats(cache).conflicts, 1u);
   EXPECT_EQ(stats(cache).hits, 0u);
   EXPECT_THAT(log.lines(NLOG_LEVEL_WARN), ElementsAre(HasSubstr("UUID")));
   EXPECT_THAT(log.errors(), ElementsAre());
-}
-
-TEST(ParseCache, WithoutAKeyNothingIsShared) {
-  parse_cache cache;
-  parse_lease lease;
-  ASSERT_EQ(cache.acquire(nullptr, make_nn, &lease), NRT_SUCCESS);
-  EXPECT_EQ(cache.state(), parse_state_t::UNINIT);
-  EXPECT_NE(lease.nn(), nullptr);
 }
 
 TEST(ParseCache, ManyThreadsComeAndGo) {
@@ -243,7 +234,7 @@ TEST(ParseCache, ManyThreadsComeAndGo) {
         bool fails = i % 7 == 3;
         parse_lease lease;
         NRT_STATUS status = cache.acquire(
-            &k,
+            k,
             [&](std::shared_ptr<const kelf_nn_t> *out) {
               return fails ? NRT_INVALID : make_nn(out);
             },
