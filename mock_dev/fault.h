@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fault plan: which ioctl fails with what, instead of being carried out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "mock_dev/host.h"
+
+// 0, or -EINVAL: too many entries, nth 0, or an errno out of range.
+int mock_faults_check(const mock_fault_t *faults, size_t count);
+
+// Counts one call; the errno it has to fail with (negative), or 0.
+int mock_fault_next(mock_host *host, uint32_t request);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// mmap of a device node (uapi.md 8). The offset names a chunk or an entry of the special table; the
+// mapping is one of the memory file itself, so both sides see each other's writes.
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/checked.h"
+#include "mock_dev/chunk.h"
+#include "mock_dev/file.h"
+#include "mock_dev/resource.h"
+
+namespace {
+
+struct mapping_plan_t {
+  mock_place_t place;
+  bool read_only;
+};
+
+// Step 1: a chunk around the offset whose size is the length. Device lock held.
+bool plan_chunk(mock_host *host, mock_device_t *device, int32_t tgid, uint64_t offset,
+                uint64_t length, bool writable, mapping_plan_t *plan) {
+  uint32_t n = mock_chunk_by_address(host, device, offset);
+  if (n == 0)
+    return false;
+  mock_chunk_t *chunk = mock_chunk_at(host, device, n);
+  bool scratchpad = chunk->category == NEURON_MEM_CONTIGUOUS_SCRATCHPAD_DEVICE;
+  if (length != chunk->size && (!scratchpad || length > mock_chunk_reach(host, chunk)))
+    return false;
+  plan->place = mock_chunk_place(host, device, chunk);
+  plan->read_only = chunk->tgid != tgid && chunk->lifetime != MOCK_LIFETIME_DEVICE;
+  if (writable && !plan->read_only) {
+    chunk->dirty = true;
+    if (length > chunk->size)  // chunks beyond this one are written unseen
+      device->exposed = 1;
+  }
+  return true;
+}
+
+bool plan_special(mock_host *host, mock_device_t *device, uint64_t offset, uint64_t length,
+                  bool writable, mapping_plan_t *plan) {
+  mock_resource_t resource;
+  if (!mock_resource_find(host->state, offset, length, &resource))
+    return false;
+  plan->place = {&host->device_memory[device->index], resource.memory_offset};
+  plan->read_only = resource.read_only;
+  if (writable && !resource.read_only && resource.block == NEURON_MMAP_BLOCK_HBM)
+    device->exposed = 1;
+  return true;
+}
+
+}  // namespace
+
+int mock_mmap(mock_host_t *host, int32_t tgid, int fd, uint64_t offset, size_t length, int prot,
+              void **va) {
+  mock_file_info_t file = mock_file_info(host, fd);
+  if (file.kind == MOCK_FILE_FREE)
+    return -EBADF;
+  if (file.kind != MOCK_FILE_DEVICE)
+    return -ENODEV;
+  size_t rounded;
+  if (length == 0 || offset % MOCK_PAGE != 0)
+    return -EINVAL;
+  if (!checked_round_up(length, MOCK_PAGE, &rounded))
+    return -ENOMEM;
+  bool writable = (prot & PROT_WRITE) != 0;
+  // What the kernel checks before any driver sees the call: a readable file, and O_RDWR to write.
+  if (file.access == O_WRONLY || (writable && file.access != O_RDWR))
+    return -EACCES;
+  mock_device_t *device = mock_host_device(host, file.device);
+  mapping_plan_t plan;
+  {
+    mock_guard_t guard(&device->lock);
+    if (!plan_chunk(host, device, tgid, offset, rounded, writable, &plan) &&
+        !plan_special(host, device, offset, rounded, writable, &plan))
+      return -EPERM;  // the mock's callers never have CAP_SYS_RAWIO
+  }
+  if (plan.read_only)
+    prot &= ~PROT_WRITE;
+  mock_guard_t guard(&host->view_lock);
+  void *at = mmap(nullptr, rounded, prot, MAP_SHARED | MAP_NORESERVE, plan.place.memory->fd,
+                  static_cast<off_t>(plan.place.offset));
+  if (at == MAP_FAILED)
+    return -errno;
+  madvise(at, rounded, MADV_DONTFORK);
+  madvise(at, rounded, MADV_DONTDUMP);
+  host->mappings[reinterpret_cast<uintptr_t>(at)] = {rounded, tgid};
+  *va = at;
+  return 0;
+}
+
+int mock_munmap(mock_host_t *host, int32_t tgid, void *va, size_t length) {
+  uintptr_t at = reinterpret_cast<uintptr_t>(va);
+  size_t rounded;
+  if (length == 0 || at % MOCK_PAGE != 0 || !checked_round_up(length, MOCK_PAGE, &rounded))
+    return -EINVAL;
+  mock_guard_t guard(&host->view_lock);
+  auto it = host->mappings.upper_bound(at);
+  if (it == host->mappings.begin())
+    return -EINVAL;
+  --it;
+  uintptr_t start = it->first;
+  mock_mapping_t mapping = it->second;
+  if (mapping.tgid != tgid || !range_within(at - start, rounded, mapping.length))
+    return -EINVAL;
+  if (munmap(va, rounded) != 0)
+    return -errno;
+  // What is left on either side stays ours to unmap later.
+  host->mappings.erase(it);
+  if (at != start)
+    host->mappings[start] = {at - start, tgid};
+  size_t tail = mapping.length - (at - start) - rounded;
+  if (tail != 0)
+    host->mappings[at + rounded] = {tail, tgid};
+  return 0;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout of one mocked machine in shared memory. Everything here is numbers: positions are offsets
+// from the start of the region or indexes, never pointers (rulings.md 17).
+//
+// The region is one sparse memory file, sized once for the largest state it can reach; pages that
+// are never touched cost nothing. Locks are process-shared and robust. Order: a device's lock
+// first, then the host's.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+
+#include "mock_dev/extent_pool.h"
+#include "mock_dev/handle_table.h"
+#include "mock_dev/instance.h"
+#include "mock_dev/page_map.h"
+#include "uapi/neuron_address_map.h"
+#include "uapi/neuron_ioctl.h"
+
+constexpr uint32_t MOCK_MAX_CLAIMS = 512;
+constexpr uint32_t MOCK_MAX_FAULTS = 64;
+constexpr uint32_t MOCK_MAX_FDS = 4096;
+constexpr uint32_t MOCK_MAX_REQUESTS = 128;  // rows of the dispatch table, at most
+constexpr uint32_t MOCK_TEXT_SIZE = 128;
+constexpr uint32_t MOCK_NO_SLOT = UINT32_MAX;
+constexpr uint32_t MOCK_ASYNC_SLOTS = 3;  // by wait handle; 0 is the synchronous one, never busy
+
+// Host memory handed to devices: bus addresses [1 MiB, 4 GiB). 0 and the low megabyte stay out of
+// use as on a PC.
+constexpr uint64_t MOCK_HOST_SIZE = 1ull << 32;
+constexpr uint64_t MOCK_HOST_FIRST = 1ull << 20;
+
+enum mock_pool_kind_t : uint8_t { MOCK_POOL_MAIN, MOCK_POOL_SMALL, MOCK_POOL_HOST };
+enum mock_lifetime_t : uint8_t { MOCK_LIFETIME_PROCESS, MOCK_LIFETIME_DEVICE };
+
+struct mock_chunk_t {
+  uint64_t pa;  // host chunks: window bit included
+  uint64_t size;
+  int32_t tgid;         // allocator
+  uint32_t slot;        // its process slot, MOCK_NO_SLOT for device lifetime
+  uint32_t prev, next;  // list of the slot; `next` also chains free records
+  uint32_t handle;      // 0 = none
+  uint32_t channel;
+  uint32_t nc_id;
+  uint32_t category;  // as passed in, unchecked
+  mock_pool_kind_t pool;
+  mock_lifetime_t lifetime;
+  bool dirty;  // may hold something else than zeros
+};
+
+struct mock_chunk_arena_t {
+  uint64_t offset;
+  uint32_t capacity, used, free_head;
+};
+
+struct mock_slot_t {
+  int32_t tgid;
+  uint32_t open_count;  // 0 = free
+  uint32_t chunks;      // head of its list
+  uint32_t pad;
+  uint64_t host_bytes, device_bytes;
+};
+
+struct mock_core_lock_t {
+  uint32_t writer;
+  uint32_t readers;
+  int32_t tgid;
+  neuron_uuid uuid;
+};
+
+struct mock_datastore_t {
+  uint32_t chunk;
+  int32_t tgid;  // owner; meaningful while `owned`
+  uint32_t owned;
+  uint64_t cleared;  // when it was last given back; 0 = never used
+};
+
+struct mock_device_t {
+  pthread_mutex_t lock;
+  uint32_t index;
+  uint32_t open_count;
+  uint32_t state;  // NEURON_DEVICE_*
+  // Someone holds a raw pointer to the memory, or wrote past a chunk: every freed chunk counts as
+  // written from then on.
+  uint32_t exposed;
+  mock_slot_t slots[NEURON_MAX_PROCESSES];
+
+  mock_pool_t main_pool[NEURON_MAX_HBM];
+  mock_pool_t small_pool[NEURON_MAX_HBM];
+  uint32_t scratch_bottom[NEURON_MAX_HBM];  // page: next contiguous scratchpad chunk ends here
+  uint32_t chunk_count[NEURON_MAX_HBM];
+  mock_page_map_t chunk_map[NEURON_MAX_HBM];
+  mock_page_map_t host_map;
+  mock_chunk_arena_t chunks;
+  mock_extent_arena_t extents;
+  uint64_t extents_offset;
+  mock_handle_table_t handles;
+
+  uint8_t async_busy[NEURON_MAX_CORES][MOCK_ASYNC_SLOTS];
+  mock_core_lock_t core_locks[NEURON_MAX_CORES];
+  uint32_t core_init[NEURON_MAX_CORES];
+  mock_datastore_t datastores[NEURON_DATASTORE_COUNT];
+  uint64_t datastore_clock;
+};
+
+enum mock_file_kind_t : uint8_t { MOCK_FILE_FREE, MOCK_FILE_DEVICE, MOCK_FILE_TEXT };
+
+struct mock_file_t {
+  mock_file_kind_t kind;
+  uint8_t misc_lane;
+  uint8_t access;  // O_ACCMODE bits
+  uint32_t references;
+  uint32_t device;
+  uint32_t position;
+  uint32_t length;
+  char text[MOCK_TEXT_SIZE];
+};
+
+struct mock_fd_t {
+  uint32_t file;  // index + 1, 0 = closed
+  int32_t tgid;   // whose descriptor it is
+};
+
+struct mock_fault_state_t {
+  uint32_t request, nth;
+  int32_t error;
+  uint32_t sticky;
+  uint64_t seen;
+};
+
+struct mock_state_t {
+  pthread_mutex_t lock;
+  uint32_t instance;  // index into the instance table
+  uint32_t arch;
+  uint32_t device_count;
+  uint32_t cores, hbms;  // per device
+  uint32_t poison;
+  uint32_t api_min, api_max;
+  uint64_t features, hidden;
+  uint64_t hbm_size;
+  uint64_t region_size;
+  uint64_t device_offset[NEURON_MAX_DEVICES];
+  char driver_version[64];
+
+  mock_pool_t host_pool;
+  mock_extent_arena_t host_extents;
+  uint64_t host_extents_offset;
+
+  int32_t claims[MOCK_MAX_CLAIMS];  // owning tgid, 0 = free
+  uint32_t claim_count;
+
+  mock_fd_t fds[MOCK_MAX_FDS];
+  mock_file_t files[MOCK_MAX_FDS];
+
+  uint32_t fault_count;
+  mock_fault_state_t faults[MOCK_MAX_FAULTS];
+  uint64_t request_count[MOCK_MAX_REQUESTS];
+  uint64_t request_total;
+};
+
+int mock_lock_init(pthread_mutex_t *lock);
+
+// Locks for a scope. A lock whose owner died is taken over.
+struct mock_guard_t {
+  explicit mock_guard_t(pthread_mutex_t *lock);
+  ~mock_guard_t();
+  mock_guard_t(const mock_guard_t &) = delete;
+  mock_guard_t &operator=(const mock_guard_t &) = delete;
+  pthread_mutex_t *held;
+};
