@@ -114,6 +114,27 @@ enum al_hal_tpb_eng_type : uint32_t {
 };
 const char *kbin_engine_name(al_hal_tpb_eng_type type);  // "pe", "act", "pool", "dve", "sp"
 
+// Element types of static transfers (mem-ref.md 3.5).
+enum kbin_dtype : uint8_t {
+  KBIN_DTYPE_NONE = 0,
+  KBIN_DTYPE_FP8E3 = 1,
+  KBIN_DTYPE_FP8E4 = 2,
+  KBIN_DTYPE_FP8E5 = 3,
+  KBIN_DTYPE_FP16 = 4,
+  KBIN_DTYPE_FP32 = 5,
+  KBIN_DTYPE_FP32R = 6,
+  KBIN_DTYPE_BF16 = 7,
+  KBIN_DTYPE_UINT8 = 8,
+  KBIN_DTYPE_UINT16 = 9,
+  KBIN_DTYPE_UINT32 = 10,
+  KBIN_DTYPE_UINT64 = 11,
+  KBIN_DTYPE_INT8 = 12,
+  KBIN_DTYPE_INT16 = 13,
+  KBIN_DTYPE_INT32 = 14,
+  KBIN_DTYPE_INT64 = 15,
+};
+uint32_t kbin_dtype_size(uint8_t dtype);  // bytes per element; 0 for none or an unknown value
+
 // One access pattern of a static transfer; sizes and steps in bytes, innermost first, at most 4.
 struct kbin_dma_pattern_t {
   uint32_t var_id;
@@ -123,6 +144,10 @@ struct kbin_dma_pattern_t {
   int64_t steps[4];
   uint8_t dtype;  // kbin_dtype (mem-ref.md 3.5), 0 = none given
 };
+
+// Bytes [*begin, *end) of the variable that the pattern touches, holes included. False when it
+// starts before the variable or does not fit 63 bits.
+bool kbin_dma_pattern_range(const kbin_dma_pattern_t &pattern, uint64_t *begin, uint64_t *end);
 
 enum class kbin_dma_desc_op_t : int32_t {
   INVALID = -1,
@@ -139,7 +164,13 @@ struct kbin_dma_transfer_t {
   kbin_dma_desc_op_t op;
   std::vector<kbin_dma_pattern_t> from;  // one, or up to 16 for multi-source operations
   kbin_dma_pattern_t to;
-  int32_t num_tiling_dimensions;  // -1 = absent (verified-facts.md G8.2)
+  int32_t num_tiling_dimensions;             // -1 = absent (verified-facts.md G8.2)
+  double scale = 1.0;                        // FMA
+  int64_t constant = 0;                      // MIN, MAX with an integer constant
+  double constant_fp = 0;                    // the same as float32
+  uint8_t constant_dtype = KBIN_DTYPE_NONE;  // none = no constant given
+  uint64_t transpose_shape[4] = {};          // TRANSPOSE; all zero = not given
+  uint64_t transpose_element_size = 0;       // TRANSPOSE
 };
 
 struct kbin_dma_block_t {
@@ -152,7 +183,7 @@ struct kbin_dma_block_t {
   std::string function_start;
   bool section_start_desc;
   uint32_t priority_class;
-  al_hal_tpb_eng_type engine;  // engine file that lists the block
+  al_hal_tpb_eng_type engine;  // engine file that lists it; a block of def.json: queue's owner
   std::vector<kbin_dma_transfer_t> desc;
 };
 
@@ -191,6 +222,15 @@ struct kbin_dve_config_t {
       datapath_table;
 };
 
+// A custom-operator library; carried, not run.
+struct kbin_ucode_lib_t {
+  std::string library;  // member
+  std::span<const uint8_t> content;
+  int64_t opcode;
+  uint32_t cpu_id, total_cpus;
+  uint32_t num_functions;
+};
+
 struct kbin_sb_carveout_t {
   uint64_t offset, size, start_partition, num_partitions;
 };
@@ -225,6 +265,8 @@ struct kbin_t {
   std::vector<kbin_dve_config_t> dve_config;
   std::vector<kbin_sb_carveout_t> sb_carveouts;
   std::vector<std::vector<std::vector<int64_t>>> replica_groups;
+  std::vector<std::vector<std::vector<int64_t>>> src_target_pairs;
+  std::vector<kbin_ucode_lib_t> ucode_libs;
   uint64_t num_streams = 1;
   kbin_fp8_conv_cfg_t fp8_conv_cfg;
   std::vector<kbin_remote_request_t> remote_requests;

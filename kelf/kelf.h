@@ -10,6 +10,11 @@
 #include "kelf/kbin.h"
 #include "nrt/nrt_status.h"
 
+// Targets as numbers: al_hal_tpb_arch_type, which belongs to hal/, below this folder.
+constexpr uint32_t KELF_TARGET_SUNDA = 2;
+constexpr uint32_t KELF_TARGET_CAYMAN = 3;
+constexpr uint32_t KELF_TARGET_MARIANA = 4;
+
 // One input or output as neff.json describes it.
 struct kelf_io_tensor_t {
   std::string name;
