@@ -102,8 +102,8 @@ NRT_STATUS neff_header_check(std::span<const uint8_t> file, finding_sink &findin
 neff_digest_form neff_digest_check(const neff_header_t &header, std::span<const uint8_t> payload);
 
 // Header, optional digest, archive. `file` is not kept: members are inflated into own storage.
-// NRT_RESOURCE: no host memory. In collect mode *out may be set beside findings: it holds what
-// could be read.
+// NRT_RESOURCE: no host memory. In collect mode *out is set beside findings of the header or the
+// digest as long as the archive is whole, so that its members can be looked at too.
 NRT_STATUS neff_open(std::span<const uint8_t> file, const neff_open_options &options,
                      finding_sink &findings, std::shared_ptr<const neff> *out);
 

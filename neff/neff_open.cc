@@ -47,7 +47,7 @@ NRT_STATUS neff_open(std::span<const uint8_t> file, const neff_open_options &opt
   NRT_STATUS status = neff_archive_reader::read(payload, options.limits, findings, opened.get());
   if (first == NRT_SUCCESS)
     first = status;
-  if (first == NRT_SUCCESS || findings.collect())
+  if (status == NRT_SUCCESS)
     *out = std::move(opened);
   return first;
 }
