@@ -13,6 +13,7 @@ struct dmem_usage_table_t {
   uint64_t core_total[HAL_MAX_CORES];
 };
 
+// nullptr after one ERROR line: no memory, or a malformed NEURON_RT_DEBUG_MEMLOG_MAX_SIZE.
 dmem_device_t *dmem_device_create(uint32_t device_id);
 void dmem_device_destroy(dmem_device_t *device);
 // A consistent copy of all counters.

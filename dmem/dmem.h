@@ -45,6 +45,7 @@ enum class dmem_allocator_type_t : uint32_t { GLOBAL = 0, MODEL = 1 };
 
 struct dmem_allocator_t;
 
+// Allocated on a cache-line boundary.
 struct dmem_t {
   const physical_core_t *pcore;
   uint64_t mem_handle;    // driver handle, 0 = none
@@ -92,6 +93,9 @@ NRT_STATUS dmem_allocator_create(dmem_allocator_type_t type, const physical_core
 void dmem_allocator_destroy(dmem_allocator_t *allocator);
 // Largest `virtual` variable that fitted no scratchpad page, for the page-size advice.
 void dmem_allocator_note_oversized(dmem_allocator_t *allocator, size_t size);
+size_t dmem_allocator_largest_oversized(dmem_allocator_t *allocator);  // 0 = none
+// Number of handles on the allocator's list.
+uint64_t dmem_allocator_live(dmem_allocator_t *allocator);
 
 // Allocates without alignment. `tracker` may be NULL; when given, the birth reference belongs to
 // the list. `hint` may be NULL and is copied. *out is NULL on failure. NRT_INVALID: size 0, usage

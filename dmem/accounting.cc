@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dmem/accounting.h"
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "base/env.h"
+#include "base/nlog.h"
+#include "dmem/dmem_impl.h"
+#include "uapi/neuron_shared.h"
+
+namespace {
+
+constexpr uint64_t kMemlogDefault = 1048576;
+constexpr uint64_t kMemlogLimit = uint64_t{1} << 26;
+
+// Marks a usage that may not live at a location.
+constexpr uint32_t kNone = NEURON_MEM_CATEGORY_COUNT;
+
+struct usage_row_t {
+  const char *name;
+  uint32_t host, device;  // driver categories
+};
+
+// Indexed by usage. POOL instructions are code and IO is runtime memory (rulings.md 4).
+constexpr usage_row_t kUsages[DMEM_USAGE_COUNT] = {
+    {"generic", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"pe instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
+    {"act instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
+    {"pool instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
+    {"io", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"dram spill", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"weight", NEURON_MEM_CONSTANTS_HOST, NEURON_MEM_CONSTANTS_DEVICE},
+    {"notification", NEURON_MEM_NOTIFICATION_HOST, NEURON_MEM_NOTIFICATION_DEVICE},
+    {"activation table", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"dve instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
+    {"sp instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
+    {"shared scratchpad", kNone, NEURON_MEM_SCRATCHPAD_DEVICE},
+    {"tensors", NEURON_MEM_TENSORS_HOST, NEURON_MEM_TENSORS_DEVICE},
+    {"microcode library", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
+    {"pool stdio", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"collectives", kNone, NEURON_MEM_COLLECTIVES_DEVICE},
+    {"scratchpad", kNone, NEURON_MEM_SCRATCHPAD_NONSHARED_DEVICE},
+    {"xt cc", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"dma rings", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
+    {"dma rings spill", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
+    {"dma rings io", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
+    {"dma rings collectives", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
+};
+
+}  // namespace
+
+dmem_device_t *dmem_device_create(uint32_t device_id) {
+  uint64_t events = 0;
+  if (env_u64("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", kMemlogDefault, 0, kMemlogLimit, &events) !=
+      NRT_SUCCESS)
+    return nullptr;
+  auto *device = new (std::nothrow) dmem_device_t{};
+  if (device == nullptr || !dmem_memlog_init(&device->log, events)) {
+    NLOG_ERROR(NLOG_TDRV, "nd{}: out of host memory for counters", device_id);
+    delete device;
+    return nullptr;
+  }
+  device->device_id = device_id;
+  return device;
+}
+
+void dmem_device_destroy(dmem_device_t *device) {
+  if (device == nullptr)
+    return;
+  dmem_memlog_fini(&device->log);
+  delete device;
+}
+
+void dmem_device_snapshot(dmem_device_t *device, dmem_usage_table_t *out) {
+  std::lock_guard<std::mutex> lock(device->mutex);
+  *out = device->table;
+}
+
+void dmem_device_record(dmem_device_t *device, const dmem_t *mem, dmem_event_action_t action) {
+  uint32_t hbm = mem->tdram_channel;
+  uint32_t core = mem->pcore->nc_id;
+  auto usage = static_cast<uint32_t>(mem->mem_usage_type);
+  dmem_event_t event = {};
+  event.action = action;
+  event.location = mem->mem_type;
+  event.usage = mem->mem_usage_type;
+  event.hbm_index = hbm;
+  event.nc_id = core;
+  if (mem->hint != nullptr)
+    snprintf(event.hint, sizeof(event.hint), "%s", mem->hint);
+  event.size = mem->allocated_size;
+  event.pa = mem->_pa;
+  event.align_offset = mem->align_offset;
+
+  std::lock_guard<std::mutex> lock(device->mutex);
+  dmem_usage_table_t &table = device->table;
+  if (mem->mem_type == dma_mem_location_t::TONGA_DRAM) {
+    // Unsigned wrap-around makes one path of add and subtract.
+    uint64_t delta = action == dmem_event_action_t::ALLOC ? mem->allocated_size
+                                                          : uint64_t{0} - mem->allocated_size;
+    table.hbm_total[hbm] += delta;
+    table.by_usage[core][usage] += delta;
+    table.core_total[core] += delta;
+  }
+  event.hbm_total = table.hbm_total[hbm];
+  dmem_memlog_append(&device->log, &event);
+}
+
+const char *dmem_usage_name(dma_mem_usage_type_t usage) {
+  auto index = static_cast<uint32_t>(usage);
+  return index < DMEM_USAGE_COUNT ? kUsages[index].name : "unknown";
+}
+
+bool dmem_usage_category(dma_mem_usage_type_t usage, dma_mem_location_t location,
+                         uint32_t *category) {
+  auto index = static_cast<uint32_t>(usage);
+  if (index >= DMEM_USAGE_COUNT)
+    return false;
+  uint32_t found = kNone;
+  if (location == dma_mem_location_t::HOST_DRAM)
+    found = kUsages[index].host;
+  else if (location == dma_mem_location_t::TONGA_DRAM)
+    found = kUsages[index].device;
+  if (found == kNone)
+    return false;
+  *category = found;
+  return true;
+}
+
+void dmem_format_size(uint64_t bytes, char out[32]) {
+  static const char *const units[] = {"B", "KB", "MB", "GB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
+    value /= 1024;
+    ++unit;
+  }
+  snprintf(out, 32, "%.3f%s", value, units[unit]);
+}
