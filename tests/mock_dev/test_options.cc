@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of a machine, their environment variables, and the fault plan.
+#include <cstdlib>
+
+#include "tests/mock_dev/mock_fixture.h"
+
+namespace {
+
+struct variables_t {
+  std::vector<std::string> names;
+  void set(const char *name, const char *value) {
+    setenv(name, value, 1);
+    names.emplace_back(name);
+  }
+  ~variables_t() {
+    for (const std::string &n : names)
+      unsetenv(n.c_str());
+  }
+};
+
+}  // namespace
+
+TEST(Options, Defaults) {
+  mock_dev_options_t o;
+  char error[256] = "";
+  ASSERT_EQ(mock_dev_options_from_env(&o, error, sizeof(error)), 0);
+  EXPECT_EQ(o.instance, nullptr);
+  EXPECT_EQ(o.hbm_size, 0u);
+  EXPECT_EQ(o.fault_count, 0u);
+  EXPECT_FALSE(o.poison);
+  mock_host_t *host;
+  ASSERT_EQ(mock_host_create(nullptr, &host), 0);
+  mock_host_destroy(host);
+  mock_host_destroy(nullptr);
+}
+
+TEST(Options, FromEnvironment) {
+  variables_t v;
+  v.set("NEURON_MOCK_INSTANCE", "inf2.48xlarge");
+  v.set("NEURON_MOCK_DRIVER_VERSION", "2.19.0.0");
+  v.set("NEURON_MOCK_API_RANGE", "6-9");
+  v.set("NEURON_MOCK_HIDE_FEATURES", "0xc0");
+  v.set("NEURON_MOCK_HBM_SIZE", "3G");
+  v.set("NEURON_MOCK_STRICT", "1");
+  v.set("NEURON_MOCK_FAULT", "MEM_ALLOC_V2:2:12,*:5:5+");
+  mock_dev_options_t o;
+  char error[256] = "";
+  ASSERT_EQ(mock_dev_options_from_env(&o, error, sizeof(error)), 0) << error;
+  EXPECT_STREQ(o.instance, "inf2.48xlarge");
+  EXPECT_STREQ(o.driver_version, "2.19.0.0");
+  EXPECT_EQ(o.api_min, 6u);
+  EXPECT_EQ(o.api_max, 9u);
+  EXPECT_EQ(o.hidden_features, 0xc0u);
+  EXPECT_EQ(o.hbm_size, 3ull << 30);
+  EXPECT_TRUE(o.poison);
+  ASSERT_EQ(o.fault_count, 2u);
+  EXPECT_EQ(o.faults[0].request, 0x80084E66u);
+  EXPECT_EQ(o.faults[0].nth, 2u);
+  EXPECT_EQ(o.faults[0].error, 12);
+  EXPECT_FALSE(o.faults[0].sticky);
+  EXPECT_EQ(o.faults[1].request, 0u);
+  EXPECT_TRUE(o.faults[1].sticky);
+  o.fault_count = 0;
+  machine_t m(o);
+  neuron_ioctl_compatible_version version = {};
+  EXPECT_EQ(m.io_misc(NEURON_IOCTL_COMPATIBLE_VERSION, &version), 0);
+  EXPECT_EQ(version.min, 6u);
+  EXPECT_EQ(version.max, 9u);
+  neuron_ioctl_device_driver_info info = {};
+  EXPECT_EQ(m.io_misc(NEURON_IOCTL_DRIVER_INFO_GET, &info), 0);
+  EXPECT_EQ(info.feature_flags1, 0x3fu);
+}
+
+// A bad value is refused with one sentence that names variable, value and what would do.
+TEST(Options, BadValues) {
+  const struct {
+    const char *name, *value, *accepted;
+  } rows[] = {
+      {"NEURON_MOCK_INSTANCE", "trn9.mega", "trn2.48xlarge"},
+      {"NEURON_MOCK_API_RANGE", "11-10", "min-max"},
+      {"NEURON_MOCK_API_RANGE", "10", "min-max"},
+      {"NEURON_MOCK_API_RANGE", "1-2-3", "min-max"},
+      {"NEURON_MOCK_API_RANGE", "-1-2", "min-max"},
+      {"NEURON_MOCK_HIDE_FEATURES", "all", "number"},
+      {"NEURON_MOCK_HIDE_FEATURES", "0x", "number"},
+      {"NEURON_MOCK_HBM_SIZE", "1G", "from 2G to 24G"},
+      {"NEURON_MOCK_HBM_SIZE", "25G", "from 2G to 24G"},
+      {"NEURON_MOCK_HBM_SIZE", "3221225473", "multiples of 4096"},
+      {"NEURON_MOCK_HBM_SIZE", "3T", "suffix K, M or G"},
+      {"NEURON_MOCK_HBM_SIZE", "99999999999G", "from 2G"},
+      {"NEURON_MOCK_STRICT", "yes", "0 and 1"},
+      {"NEURON_MOCK_FAULT", "MEM_ALOC:1:12", "REQUEST:NTH:ERRNO"},
+      {"NEURON_MOCK_FAULT", "MEM_ALLOC:0:12", "NTH from 1"},
+      {"NEURON_MOCK_FAULT", "MEM_ALLOC:1:0", "ERRNO 1 to 4095"},
+      {"NEURON_MOCK_FAULT", "MEM_ALLOC:1:5000", "ERRNO 1 to 4095"},
+      {"NEURON_MOCK_FAULT", "MEM_ALLOC:1", "REQUEST:NTH:ERRNO"},
+      {"NEURON_MOCK_FAULT", "MEM_ALLOC:1:12,", "REQUEST:NTH:ERRNO"},
+      {"NEURON_MOCK_FAULT", "MEM_ALLOC:1:12++", "REQUEST:NTH:ERRNO"},
+  };
+  for (const auto &r : rows) {
+    variables_t v;
+    v.set(r.name, r.value);
+    mock_dev_options_t o;
+    char error[512] = "";
+    EXPECT_EQ(mock_dev_options_from_env(&o, error, sizeof(error)), -EINVAL) << r.value;
+    EXPECT_NE(std::string(error).find(r.name), std::string::npos) << error;
+    EXPECT_NE(std::string(error).find(r.accepted), std::string::npos) << error;
+    EXPECT_EQ(mock_dev_options_from_env(&o, nullptr, 0), -EINVAL);
+  }
+}
+
+TEST(Options, CreateRefusesNonsense) {
+  mock_host_t *host = nullptr;
+  mock_dev_options_t o = {};
+  o.instance = "inf1.xlarge";
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  o = {};
+  o.hbm_size = (2ull << 30) + 1;
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  o.hbm_size = 1ull << 30;
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  o.hbm_size = 32ull << 30;
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  o = {};
+  o.api_min = 5;
+  o.api_max = 4;
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  mock_fault_t bad = {0, 0, 5, false};
+  o = {};
+  o.faults = &bad;
+  o.fault_count = 1;
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  EXPECT_EQ(host, nullptr);
+}
+
+TEST(Options, SmallerHbmMovesTheTop) {
+  mock_dev_options_t o = {};
+  o.hbm_size = 4ull << 30;
+  machine_t m(o);
+  EXPECT_EQ(alloc(m, {}).pa, 3ull << 30);
+  EXPECT_EQ(alloc(m, {.size = 1 << 20}).pa, 0x1000000u);
+  EXPECT_EQ(alloc(m, {.size = 64 << 20, .category = 19}).pa, (3ull << 30) - (64 << 20));
+  EXPECT_EQ(alloc(m, {.channel = 1}).pa, 0x4000000000u + (3ull << 30));
+  neuron_ioctl_resource_mmap_info r = {};
+  r.block = 2;
+  r.resource = 3;
+  EXPECT_EQ(m.io(NEURON_IOCTL_RESOURCE_MMAP_INFO, &r), 0);
+  EXPECT_EQ(r.size, 4ull << 30);
+}
+
+TEST(Faults, NthOnceAndSticky) {
+  machine_t m;
+  mock_fault_t plan[] = {{NEURON_IOCTL_MEM_ALLOC_V2MT64, 3, ENOMEM, false},
+                         {NEURON_IOCTL_MEM_FREE, 2, EIO, true}};
+  ASSERT_EQ(mock_set_faults(m.host, plan, 2), 0);
+  std::vector<chunk_t> c;
+  for (int i = 1; i <= 4; ++i) {
+    c.push_back(alloc(m, {}));
+    EXPECT_EQ(c.back().rc, i == 3 ? -ENOMEM : 0);
+  }
+  EXPECT_EQ(c[3].handle, 3u);  // the failed call did nothing
+  EXPECT_EQ(mem_free(m, c[0].handle), 0);
+  EXPECT_EQ(mem_free(m, c[1].handle), -EIO);
+  EXPECT_EQ(mem_free(m, c[1].handle), -EIO);
+  // A new plan counts anew; an empty one ends it.
+  plan[0] = {0, 2, EAGAIN, false};
+  ASSERT_EQ(mock_set_faults(m.host, plan, 1), 0);
+  EXPECT_EQ(mem_free(m, c[1].handle), 0);
+  EXPECT_EQ(m.io(NEURON_IOCTL_DEVICE_INIT, nullptr), -EAGAIN);
+  EXPECT_EQ(m.io(NEURON_IOCTL_DEVICE_INIT, nullptr), 0);
+  ASSERT_EQ(mock_set_faults(m.host, nullptr, 0), 0);
+  EXPECT_EQ(mock_set_faults(m.host, nullptr, 1), -EINVAL);
+}
+
+TEST(Faults, FromOptionsAndOnTheMiscLane) {
+  mock_fault_t plan = {NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, 1, EPERM, true};
+  mock_dev_options_t o = {};
+  o.faults = &plan;
+  o.fault_count = 1;
+  machine_t m(o);
+  plan.error = EIO;  // it was copied
+  neuron_ioctl_crwl_nc_map_ext a = {};
+  EXPECT_EQ(m.io_misc(NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, &a), -EPERM);
+}
