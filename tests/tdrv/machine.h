@@ -84,8 +84,9 @@ class machine {
     set_or_unset("NEURON_MOCK_HIDE_FEATURES", nullptr);
     set_or_unset("NEURON_MOCK_HBM_SIZE", nullptr);
     tdrv_options = {o.lnc, o.first_vnc, o.num_vncs, o.contiguous, o.page_size, o.io_at_load};
-    if (hal != nullptr)
+    if (hal != nullptr) {
       EXPECT_EQ(tdrv_init(hal, &tdrv_options, &tdrv), NRT_SUCCESS);
+    }
   }
   ~machine() {
     tdrv_close(tdrv);

@@ -501,8 +501,9 @@ TEST(ScratchpadReserve, Invariants17To19OverRandomSequences) {
         most = std::max(most, e.pages);
         for (uint32_t i = 0; i < e.pages; ++i)
           ++expected[i];
-        if (e.pages != 0)
+        if (e.pages != 0) {
           EXPECT_EQ(e.a->address(0), e.first_address);
+        }
       }
       expected.resize(most);
       ASSERT_EQ(refs(m.tpb()->scratchpad), expected) << step;
@@ -542,8 +543,9 @@ TEST(ScratchpadReserve, Invariants24And25AreasOfOneModelDoNotOverlap) {
     EXPECT_EQ(model.address(ids[0][2], 0), model.address(ids[1][2], 1));
     for (const range &x : ranges) {
       for (const range &y : ranges) {
-        if (x.area != y.area)
+        if (x.area != y.area) {
           EXPECT_TRUE(x.end <= y.begin || y.end <= x.begin);
+        }
       }
     }
   }

@@ -267,10 +267,10 @@ TEST(Stage, RefusesWhatCannotBePlacedWithOneLine) {
       {"size 0", [](plan &p) { p.add(MR_TMP_BUF, "bad", 0); }},
       {"size 0", [](plan &p) { p.add(MR_BUFFER, "bad", 0); }},
       {"alignment 48", [](plan &p) { p.add(MR_BUFFER, "bad", 64, 48); }},
-      {"same id 0",
+      {"same id 1",
        [](plan &p) {
          p.add(MR_TMP_BUF, "first", 64);
-         p[p.add(MR_TMP_BUF, "bad", 64)].var_id = 0;
+         p[p.add(MR_TMP_BUF, "bad", 64)].var_id = 1;
        }},
       {"outside the local arena",
        [](plan &p) {
