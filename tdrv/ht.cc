@@ -60,7 +60,7 @@ void grow(ht_t *table) {
   size_t old_count = bucket_count(table);
   if (old_count >= kMaxBuckets)
     return;
-  auto **buckets = static_cast<ht_node_t **>(calloc(old_count * 2, sizeof(ht_node_t *)));
+  auto **buckets = static_cast<ht_node_t **>(calloc(old_count * 2, sizeof(void *)));
   if (buckets == nullptr)
     return;
   ht_node_t **old = table->buckets;
@@ -92,7 +92,7 @@ NRT_STATUS ht_init(ht_t **table, size_t buckets, ht_free_cb_t free_cb) {
     return NRT_RESOURCE;
   buckets = std::bit_ceil(buckets < kMinBuckets ? kMinBuckets : buckets);
   auto *created = static_cast<ht_t *>(calloc(1, sizeof(ht_t)));
-  auto **array = static_cast<ht_node_t **>(calloc(buckets, sizeof(ht_node_t *)));
+  auto **array = static_cast<ht_node_t **>(calloc(buckets, sizeof(void *)));
   if (created == nullptr || array == nullptr) {
     free(created);
     free(array);

@@ -119,7 +119,7 @@ NRT_STATUS mem_ref_init_ptr_tables(const mem_ref_stage_ctx_t *ctx,
     wanted += records->mem[i].mr_type == MR_PTR_TABLE ? 1 : 0;
   if (wanted == 0)
     return NRT_SUCCESS;
-  ctx->tables->mem = static_cast<dmem_t **>(calloc(wanted, sizeof(dmem_t *)));
+  ctx->tables->mem = static_cast<dmem_t **>(calloc(wanted, sizeof(void *)));
   if (ctx->tables->mem == nullptr) {
     NLOG_ERROR(NLOG_TDRV, "no host memory for {} pointer tables", wanted);
     return NRT_RESOURCE;
