@@ -53,12 +53,31 @@ NRT_STATUS parse_carveout(mla_resources &res, element value, const json_place &p
 NRT_STATUS parse_ranks(element value, const json_place &place, std::vector<int64_t> *out) {
   simdjson::dom::array array;
   NRT_STATUS status = json_to_array(value, place, &array);
+  if (status != NRT_SUCCESS)
+    return status;
   for (element item : array) {
+    int64_t rank = 0;
+    status = json_to_int(item, json_place(place, out->size()), &rank);
     if (status != NRT_SUCCESS)
-      break;
-    status = json_to_int(item, json_place(place, out->size()), &out->emplace_back());
+      return status;
+    out->push_back(rank);
   }
-  return status;
+  return NRT_SUCCESS;
+}
+
+NRT_STATUS parse_topology(element value, const json_place &place,
+                          std::vector<std::vector<int64_t>> *out) {
+  simdjson::dom::array groups;
+  NRT_STATUS status = json_to_array(value, place, &groups);
+  if (status != NRT_SUCCESS)
+    return status;
+  for (element group : groups) {
+    json_place at(place, out->size());
+    status = parse_ranks(group, at, &out->emplace_back());
+    if (status != NRT_SUCCESS)
+      return status;
+  }
+  return NRT_SUCCESS;
 }
 
 // True for an array whose first element is no array: a plain group of ranks.
@@ -184,29 +203,23 @@ NRT_STATUS def_groups_parse(element value, const json_place &place,
                             std::vector<std::vector<std::vector<int64_t>>> *out) {
   simdjson::dom::array topologies;
   NRT_STATUS status = json_to_array(value, place, &topologies);
+  if (status != NRT_SUCCESS)
+    return status;
   size_t index = 0;
   for (element topology : topologies) {
-    if (status != NRT_SUCCESS)
-      return status;
     json_place at(place, index++);
     if (is_group(topology)) {
       // One level less: groups right below, all of one topology.
       if (out->empty())
         out->emplace_back();
       status = parse_ranks(topology, at, &out->front().emplace_back());
-      continue;
+    } else {
+      status = parse_topology(topology, at, &out->emplace_back());
     }
-    simdjson::dom::array groups;
-    status = json_to_array(topology, at, &groups);
-    auto &groups_out = out->emplace_back();
-    for (element group : groups) {
-      if (status != NRT_SUCCESS)
-        break;
-      json_place group_at(at, groups_out.size());
-      status = parse_ranks(group, group_at, &groups_out.emplace_back());
-    }
+    if (status != NRT_SUCCESS)
+      return status;
   }
-  return status;
+  return NRT_SUCCESS;
 }
 
 NRT_STATUS def_ucode_parse(mla_resources &res, element value, const json_place &place) {
