@@ -125,8 +125,8 @@ NRT_STATUS load(std::shared_ptr<const neff> source, const std::string &sg_name,
   const std::span<const uint8_t> *member = source->find(definition);
   if (!member)
     return root.fail("no such member (definition of subgraph \"{}\")", json_excerpt(sg_name));
-  json_document document;
-  NRT_STATUS status = json_parse(*member, root, &document);
+  auto document = std::make_unique<json_document>();
+  NRT_STATUS status = json_parse(*member, root, document.get());
   if (status != NRT_SUCCESS)
     return status;
   json_field f[KEY_COUNT] = {{"var"},
@@ -145,7 +145,7 @@ NRT_STATUS load(std::shared_ptr<const neff> source, const std::string &sg_name,
                              {"ucode_lib"},
                              {"ext_isa_ucode_lib_def"},
                              {"dma"}};
-  status = json_pick(document.root, root, f);
+  status = json_pick(document->root, root, f);
   if (status != NRT_SUCCESS)
     return status;
 
@@ -162,6 +162,7 @@ NRT_STATUS load(std::shared_ptr<const neff> source, const std::string &sg_name,
   res.target = target;
   res.kbin = kbin.get();
   status = parse_all(res, f, root);
+  document.reset();  // the records need the room
   if (status == NRT_SUCCESS)
     status = gen_kbin_mem_ref_set(res, json_place(root, "var"));
   if (status == NRT_SUCCESS)

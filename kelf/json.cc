@@ -236,7 +236,9 @@ NRT_STATUS json_pick(element value, const json_place &place, std::span<json_fiel
     return status;
   for (simdjson::dom::key_value_pair item : object) {
     for (json_field &field : fields) {
-      if (field.key != item.key)
+      // Most comparisons fail: length and first letter settle nearly all without a call.
+      if (field.key.size() != item.key.size() || field.key.front() != item.key.front() ||
+          field.key != item.key)
         continue;
       if (field.present)
         return json_place(place, field.key).fail("key given twice");

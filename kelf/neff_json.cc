@@ -140,6 +140,8 @@ NRT_STATUS read_inputs(const graph_view &graph, const json_field &arg_nodes, con
     std::string_view name;
     json_field f[] = {{"name"}};
     status = get_node(graph, indices[i], at, &node, &eid);
+    if (status == NRT_SUCCESS && !node.is<simdjson::dom::object>())
+      continue;  // find_kelf_member saw every node and has reported it
     if (status == NRT_SUCCESS) {
       json_place node_at(graph.nodes_at, indices[i]);
       status = json_pick(node, node_at, f);
