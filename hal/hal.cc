@@ -167,7 +167,7 @@ bool kernel_devices_exist() {
 
 // The user must learn that nothing here runs on silicon, whatever the log level (rulings.md 19).
 // Once per process: counting calls open and close the machine several times.
-[[maybe_unused]] void announce_mock(const hal_t *hal) {
+void announce_mock(const hal_t *hal) {
   static std::atomic_flag announced = ATOMIC_FLAG_INIT;
   if (announced.test_and_set())
     return;
@@ -219,7 +219,6 @@ NRT_STATUS hal_open(const hal_options_t *options, hal_t **out) {
     }
     return hal_open_with(hal_kernel_ops(), be, out);
   }
-#if HAL_WITH_MOCK
   NRT_STATUS status = hal_mock_create_from_env(options->mock_instance, &be);
   if (status != NRT_SUCCESS)
     return status;
@@ -227,10 +226,6 @@ NRT_STATUS hal_open(const hal_options_t *options, hal_t **out) {
   if (status == NRT_SUCCESS && options->mock == HAL_MOCK_AUTO)
     announce_mock(*out);
   return status;
-#else
-  NLOG_ERROR(NLOG_HAL, "this build has no mocked device");
-  return NRT_INVALID;
-#endif
 }
 
 void hal_close(hal_t *hal) {
@@ -259,10 +254,5 @@ const hal_arch_t *hal_arch(const hal_t *hal) {
 }
 
 mock_host *hal_mock_host(const hal_t *hal) {
-#if HAL_WITH_MOCK
   return hal->ops == hal_mock_ops() ? hal_mock_host_of(hal->be) : nullptr;
-#else
-  (void)hal;
-  return nullptr;
-#endif
 }
