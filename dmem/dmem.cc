@@ -67,8 +67,8 @@ NRT_STATUS validate(const request_t *request) {
              "nd{} nc{}: refused {} memory for {} (usage {}), {} bytes, alignment {}, hbm {} of "
              "{}: {}",
              pcore->device_id, pcore->nc_id, dmem_location_name(request->location),
-             dmem_usage_name(request->usage), static_cast<uint32_t>(request->usage), request->size,
-             request->alignment, request->channel, pcore->arch->hbm_count, wrong);
+             dmem_purpose(request->usage, request->hint), static_cast<uint32_t>(request->usage),
+             request->size, request->alignment, request->channel, pcore->arch->hbm_count, wrong);
   return NRT_INVALID;
 }
 
@@ -126,15 +126,15 @@ NRT_STATUS report_failure(const request_t *request, const char *step, int error)
   bool full = error == -ENOMEM;
   if (full && !on_host(request)) {
     if (!request->quiet_when_full)
-      dmem_report_shortage(pcore, request->size, request->alignment, request->usage,
+      dmem_report_shortage(pcore, request->size, request->alignment, request->usage, request->hint,
                            request->channel);
     return NRT_RESOURCE;
   }
   NLOG_ERROR(NLOG_TDRV,
              "nd{} nc{}: {} memory for {}, {} bytes, alignment {}, hbm {}: {} failed: {}",
              pcore->device_id, pcore->nc_id, dmem_location_name(request->location),
-             dmem_usage_name(request->usage), request->size, request->alignment, request->channel,
-             step, hal_error_name(error));
+             dmem_purpose(request->usage, request->hint), request->size, request->alignment,
+             request->channel, step, hal_error_name(error));
   return full ? NRT_FAIL_HOST_MEM_ALLOC : NRT_FAILURE;
 }
 

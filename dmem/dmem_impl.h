@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
 
 #include "dmem/accounting.h"
 #include "dmem/dmem.h"
@@ -63,7 +64,10 @@ NRT_STATUS dmem_list_reserve(dmem_list_t *list);
 
 // Writes the ERROR line of a device allocation that found no room.
 void dmem_report_shortage(const physical_core_t *pcore, uint64_t size, uint64_t alignment,
-                          dma_mem_usage_type_t usage, uint32_t channel);
+                          dma_mem_usage_type_t usage, const char *hint, uint32_t channel);
+
+// What an allocation is for, as log lines name it: the usage, and the owner when one was given.
+std::string dmem_purpose(dma_mem_usage_type_t usage, const char *hint);
 
 // Unmaps, gives the chunk back to the driver and frees the record. The handle is on no list.
 void dmem_release(dmem_t *mem);

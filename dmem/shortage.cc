@@ -70,8 +70,14 @@ bool measure(const physical_core_t *pcore, uint32_t channel, room_t *room) {
 
 }  // namespace
 
+std::string dmem_purpose(dma_mem_usage_type_t usage, const char *hint) {
+  if (hint == nullptr)
+    return dmem_usage_name(usage);
+  return fmt::format("{} '{}'", dmem_usage_name(usage), hint);
+}
+
 void dmem_report_shortage(const physical_core_t *pcore, uint64_t size, uint64_t alignment,
-                          dma_mem_usage_type_t usage, uint32_t channel) {
+                          dma_mem_usage_type_t usage, const char *hint, uint32_t channel) {
   char wanted[32];
   char held[32];
   char free_text[32] = "an unknown amount";
@@ -89,5 +95,5 @@ void dmem_report_shortage(const physical_core_t *pcore, uint64_t size, uint64_t 
              "nd{} nc{} hbm {}: out of device memory: {} bytes ({}), alignment {}, for {}; free: "
              "{}, largest hole: {}; held by this process: {}",
              pcore->device_id, pcore->nc_id, channel, size, wanted, alignment,
-             dmem_usage_name(usage), free_text, hole, held);
+             dmem_purpose(usage, hint), free_text, hole, held);
 }
