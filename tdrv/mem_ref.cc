@@ -140,6 +140,11 @@ NRT_STATUS place_virtual(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref *sou
   return NRT_SUCCESS;
 }
 
+bool has_payload(const kbin_mem_ref *source, const mem_ref_t *mr) {
+  return (mr->type == MR_BUFFER || mr->type == MR_BUFFER_STAGED || mr->type == MR_TMP_BUF) &&
+         source->buffer != nullptr;
+}
+
 NRT_STATUS place(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref *source, mem_ref_t *mr) {
   NRT_STATUS status = NRT_SUCCESS;
   switch (mr->type) {
@@ -158,13 +163,8 @@ NRT_STATUS place(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref *source, mem
     default:
       return NRT_SUCCESS;  // placed by a later pass, or has no address at all
   }
-  if (status != NRT_SUCCESS)
-    return status;
-  bool copy = source->buffer != nullptr && mr->mem != nullptr && mr->type != MR_VIRTUAL_TMP_BUF;
-  if (copy)
-    status = dmem_buf_copyin(mr->mem, source->buffer, 0, source->size);
-  if (status == NRT_SUCCESS)
-    log_staged(ctx, mr, copy);
+  if (status == NRT_SUCCESS && !has_payload(source, mr))
+    log_staged(ctx, mr, false);
   return status;
 }
 
@@ -265,8 +265,7 @@ void mem_ref_free_one(ht_node_t *node) {
   free_record(mem_ref_from_node(node));
 }
 
-NRT_STATUS mem_ref_copy_and_stage_mr(const mem_ref_stage_ctx_t *ctx,
-                                     const kbin_mem_ref_set_t *records) {
+NRT_STATUS mem_ref_place_mr(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref_set_t *records) {
   for (uint32_t i = 0; i < records->nmem; ++i) {
     mem_ref_t *mr = nullptr;
     NRT_STATUS status = mem_ref_get_new_mr(&records->mem[i], &mr);
@@ -283,6 +282,28 @@ NRT_STATUS mem_ref_copy_and_stage_mr(const mem_ref_stage_ctx_t *ctx,
       return status;
   }
   return NRT_SUCCESS;
+}
+
+NRT_STATUS mem_ref_upload_mr(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref_set_t *records) {
+  for (uint32_t i = 0; i < records->nmem; ++i) {
+    const kbin_mem_ref *source = &records->mem[i];
+    if (source->buffer == nullptr)
+      continue;
+    const mem_ref_t *mr = lookup_memref_by_idx(ctx->mr_set, source->var_id);
+    if (mr == nullptr || !has_payload(source, mr))
+      continue;
+    NRT_STATUS status = dmem_buf_copyin(mr->mem, source->buffer, 0, source->size);
+    if (status != NRT_SUCCESS)
+      return status;
+    log_staged(ctx, mr, true);
+  }
+  return NRT_SUCCESS;
+}
+
+NRT_STATUS mem_ref_copy_and_stage_mr(const mem_ref_stage_ctx_t *ctx,
+                                     const kbin_mem_ref_set_t *records) {
+  NRT_STATUS status = mem_ref_place_mr(ctx, records);
+  return status == NRT_SUCCESS ? mem_ref_upload_mr(ctx, records) : status;
 }
 
 NRT_STATUS mem_ref_create_remote_mrs(ht_t *local_set, const kbin_mem_ref_set_t *records,

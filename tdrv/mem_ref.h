@@ -95,9 +95,14 @@ NRT_STATUS mem_ref_get_new_mr(const kbin_mem_ref *source, mem_ref_t **out);
 // callback.
 void mem_ref_free_one(ht_node_t *node);
 
-// Bulk pass over all records: places kinds 1, 2, 3, 4 and 8 (rulings.md 7), uploads payloads,
-// inserts every record. Inputs, outputs, pointers, lists, tables and remotes stay unplaced for the
-// later passes.
+// Bulk pass over all records, in two halves. The first places kinds 1, 2, 3, 4 and 8 (rulings.md 7)
+// and inserts every record; inputs, outputs, pointers, lists, tables and remotes stay unplaced for
+// the later passes. The second uploads payloads. Apart, so that the subgraphs of a model can be
+// placed one after the other, which makes their addresses the same in every run, and filled side by
+// side.
+NRT_STATUS mem_ref_place_mr(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref_set_t *records);
+NRT_STATUS mem_ref_upload_mr(const mem_ref_stage_ctx_t *ctx, const kbin_mem_ref_set_t *records);
+// Both halves.
 NRT_STATUS mem_ref_copy_and_stage_mr(const mem_ref_stage_ctx_t *ctx,
                                      const kbin_mem_ref_set_t *records);
 

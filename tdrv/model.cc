@@ -70,10 +70,10 @@ struct stage_job_t {
   bool threaded;
 };
 
-void *run_stage_job(void *user) {
+void *run_upload_job(void *user) {
   auto *job = static_cast<stage_job_t *>(user);
   nlog_held_error *previous = nlog_hold_errors(&job->error);
-  job->status = mem_ref_copy_and_stage_mr(&job->ctx, job->records);
+  job->status = mem_ref_upload_mr(&job->ctx, job->records);
   nlog_hold_errors(previous);
   return nullptr;
 }
@@ -91,18 +91,22 @@ stage_job_t make_job(vtpb_info_shared_t *info, uint32_t k) {
   return job;
 }
 
-// One thread per subgraph. When several fail, the first subgraph's failure is the call's.
+// Places one subgraph after the other, then uploads with one thread each. When several uploads
+// fail, the first subgraph's failure is the call's.
 NRT_STATUS stage_all(vtpb_info_shared_t *info, stage_job_t *jobs) {
   for (uint32_t k = 0; k < info->num_kbins; ++k) {
     jobs[k] = make_job(info, k);
     jobs[k].ctx.scratchpad = &jobs[k].placement;
+    NRT_STATUS status = mem_ref_place_mr(&jobs[k].ctx, jobs[k].records);
+    if (status != NRT_SUCCESS)
+      return status;
   }
-  // The calling thread takes the first subgraph; one that gets no thread is staged here as well.
+  // The calling thread takes the first subgraph; one that gets no thread is filled here as well.
   for (uint32_t k = 1; k < info->num_kbins; ++k)
-    jobs[k].threaded = pthread_create(&jobs[k].thread, nullptr, run_stage_job, &jobs[k]) == 0;
+    jobs[k].threaded = pthread_create(&jobs[k].thread, nullptr, run_upload_job, &jobs[k]) == 0;
   for (uint32_t k = 0; k < info->num_kbins; ++k) {
     if (!jobs[k].threaded)
-      run_stage_job(&jobs[k]);
+      run_upload_job(&jobs[k]);
   }
   for (uint32_t k = 0; k < info->num_kbins; ++k) {
     if (jobs[k].threaded)

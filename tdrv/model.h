@@ -41,8 +41,8 @@ struct vtpb_info_shared_t {
 };
 
 // Places a lowered model on a logical core: allocators and tables, arenas, bulk pass, remote pass,
-// inputs and outputs, pointers, pointer tables. Subgraphs are staged by one thread each; any
-// failure rolls everything back. NRT_LOAD_NOT_ENOUGH_NC: more subgraphs than physical cores;
+// inputs and outputs, pointers, pointer tables. Payloads are uploaded by one thread per subgraph;
+// any failure rolls everything back. NRT_LOAD_NOT_ENOUGH_NC: more subgraphs than physical cores;
 // NRT_INVALID: neither one subgraph nor as many as cores; NRT_RESOURCE: device memory. `nn` must
 // outlive the result.
 NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
