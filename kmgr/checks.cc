@@ -67,3 +67,24 @@ NRT_STATUS kmgr_check_target(const kelf_nn_t &nn, const hal_arch_t &arch, bool a
                       "the NEFF was compiled for {}, this machine is {}{}", name, arch.name,
                       older ? "; NEURON_RT_ALLOW_LEGACY_NEFF=1 lets older ones load" : "");
 }
+
+NRT_STATUS kmgr_verify(std::span<const uint8_t> file, const kmgr_options_t &options,
+                       const kmgr_machine_t *machine, finding_sink &findings,
+                       std::shared_ptr<const kelf_nn_t> *out) {
+  // kmgr_parse reports what is wrong with the header; here it only has to be readable.
+  finding_sink unread;
+  neff_header_t header{};
+  if (neff_header_check(file, unread, &header) == NRT_SUCCESS) {
+    NRT_STATUS status = machine != nullptr ? kmgr_check_lnc(header, machine->lnc, findings)
+                                           : kmgr_check_lnc_size(header, findings);
+    if (status != NRT_SUCCESS && !findings.collect())
+      return status;
+  }
+  std::shared_ptr<const kelf_nn_t> nn;
+  NRT_STATUS status = kmgr_parse(file, options, findings, &nn);
+  if (status == NRT_SUCCESS && machine != nullptr)
+    (void)kmgr_check_target(*nn, *machine->arch, options.kelf.allow_legacy_neff, findings);
+  if (out != nullptr && status == NRT_SUCCESS)
+    *out = std::move(nn);
+  return findings.empty() ? status : findings.status();
+}

@@ -24,3 +24,16 @@ NRT_STATUS kmgr_check_lnc(const neff_header_t &header, uint32_t lnc, finding_sin
 // The architecture the file was compiled for against the machine's.
 NRT_STATUS kmgr_check_target(const kelf_nn_t &nn, const hal_arch_t &arch, bool allow_legacy,
                              finding_sink &findings);
+
+// A machine to check against.
+struct kmgr_machine_t {
+  const hal_arch_t *arch;
+  uint32_t lnc;  // logical core size
+};
+
+// Everything a load checks before it touches a device, in the order of a load. `machine` NULL:
+// only what holds on every machine. With a collecting sink it goes on past findings where it can.
+// `out` may be NULL.
+NRT_STATUS kmgr_verify(std::span<const uint8_t> file, const kmgr_options_t &options,
+                       const kmgr_machine_t *machine, finding_sink &findings,
+                       std::shared_ptr<const kelf_nn_t> *out);

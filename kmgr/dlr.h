@@ -4,9 +4,9 @@
 
 #include "kmgr/kmgr.h"
 
-// Checks that the subgraphs fit the physical cores of `vcore`, then places them. Writes the one
-// ERROR line on failure: NRT_LOAD_NOT_ENOUGH_NC when there are more subgraphs than cores,
-// NRT_INVALID when they are neither one nor as many as the cores. `nn` must outlive the placement.
+// Places a model on a logical core. The placement itself checks that the subgraphs fit the cores
+// and writes the one ERROR line on failure: NRT_LOAD_NOT_ENOUGH_NC when there are more subgraphs
+// than cores, NRT_INVALID when they are neither one nor as many. `nn` must outlive the placement.
 NRT_STATUS dlr_kelf_stage(vcore_t *vcore, const kelf_nn_t *nn, const tdrv_options_t *options,
                           vtpb_info_shared_t **out);
 void dlr_kelf_unstage(vtpb_info_shared_t *placement);

@@ -5,6 +5,7 @@
 
 log_capture::log_capture(const char *level) {
   setenv("NEURON_RT_LOG_LEVEL", level, 1);
+  setenv("NEURON_RT_LOG_LOCATION", "/dev/null", 1);
   nlog_configure_from_env();
   nlog_set_hook(on_line, this);
 }
@@ -12,6 +13,7 @@ log_capture::log_capture(const char *level) {
 log_capture::~log_capture() {
   nlog_set_hook(nullptr, nullptr);
   unsetenv("NEURON_RT_LOG_LEVEL");
+  unsetenv("NEURON_RT_LOG_LOCATION");
   nlog_configure_from_env();
 }
 

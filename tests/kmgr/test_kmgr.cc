@@ -123,8 +123,6 @@ TEST_F(Kmgr, EveryRefusalIsOneErrorLineWithItsReason) {
   expect(load(fake_file("cayman 2", 1, 0x400, 1), 0, &h_nn), NRT_INVALID,
          "compiled for logical cores of 1");
   expect(load(fake_file("sunda 1", 1), 0, &h_nn), NRT_INVALID, "compiled for sunda");
-  expect(load(fake_file("cayman 3", 1), 0, &h_nn), NRT_LOAD_NOT_ENOUGH_NC, "has 3 subgraphs");
-  expect(load(fake_file("cayman 0", 1), 0, &h_nn), NRT_INVALID, "takes 1 or 2");
   fake.on_stage = [](vcore_t *) { return NRT_RESOURCE; };
   expect(load(file_, 0, &h_nn), NRT_RESOURCE, "placement refused");
   fake.on_parse = [](const std::string &) { return NRT_UNSUPPORTED_NEFF_VERSION; };
