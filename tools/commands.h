@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sub-commands of `neff`. Each prints its results and returns an exit code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neff/neff_write.h"
+#include "tools/sample.h"
+
+int command_info(const std::string &file, bool json);
+int command_ls(const std::string &file, bool details, bool json);
+
+struct extract_arguments {
+  std::string file;
+  std::vector<std::string> members;  // names, or directories ending in '/'; none = all
+  std::string directory;
+  bool json = false;
+};
+int command_extract(const extract_arguments &arguments);
+
+struct pack_arguments {
+  std::string directory;
+  std::string output;
+  neff_write_options options;
+  bool lnc_given = false;       // else: the number of subgraphs
+  bool features_given = false;  // else: what the subgraphs and the target call for
+  bool json = false;
+};
+int command_pack(const pack_arguments &arguments);
+
+int command_verify(const std::vector<std::string> &files, bool json);
+int command_sample(const neff_sample_options &options, const std::string &output, bool json);
+
+// Where `plan` and `resolve` place files.
+struct machine_arguments {
+  std::string instance;  // "" = NEURON_MOCK_INSTANCE, else one that fits the first file
+  bool device = false;   // a real device instead of the mocked one
+  int32_t core = 0;      // logical core, -1 = each file where the fewest models are
+  uint32_t lnc = 0;      // physical cores per logical core, 0 = what the first file asks for
+  bool json = false;
+};
+int command_plan(const std::vector<std::string> &files, const machine_arguments &arguments);
+int command_resolve(const std::string &file, const std::string &variable, uint64_t offset,
+                    uint64_t size, const machine_arguments &arguments);

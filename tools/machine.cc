@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/machine.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/env.h"
+#include "kmgr/checks.h"
+
+namespace {
+
+NRT_STATUS explain(NRT_STATUS status, const std::string &where, finding_sink &findings) {
+  if (status == NRT_SUCCESS)
+    return status;
+  return findings.add(status, where, "{}", tool_take_error("failed without a word"));
+}
+
+// An instance the file could have been compiled for.
+std::string instance_for(std::span<const uint8_t> bytes, const kmgr_options_t &options) {
+  finding_sink ignored;
+  std::shared_ptr<const kelf_nn_t> nn;
+  if (kmgr_parse(bytes, options, ignored, &nn) != NRT_SUCCESS)
+    return "trn2.3xlarge";
+  return nn->target == KELF_TARGET_SUNDA ? "trn1.2xlarge" : "trn2.3xlarge";
+}
+
+NRT_STATUS read_options(kmgr_options_t *out) {
+  NRT_STATUS status = neff_open_options_from_env(&out->neff);
+  return status == NRT_SUCCESS ? kelf_options_from_env(&out->kelf) : status;
+}
+
+}  // namespace
+
+machine::~machine() {
+  for (const loaded_file &file : files_)
+    if (file.model != nullptr)
+      kmgr_model_put(kmgr_, file.model);
+  if (kmgr_ != nullptr)
+    kmgr_destroy(kmgr_);
+  if (tdrv_ != nullptr)
+    tdrv_close(tdrv_);
+  if (hal_ != nullptr)
+    hal_close(hal_);
+}
+
+NRT_STATUS machine::open(const loaded_file &first, std::span<const uint8_t> bytes,
+                         const machine_arguments &arguments, finding_sink &findings) {
+  kmgr_options_t options;
+  tdrv_options_t placement{};
+  NRT_STATUS status = read_options(&options);
+  if (status == NRT_SUCCESS)
+    status = tdrv_options_from_env(&placement);
+  if (status != NRT_SUCCESS)
+    return explain(status, "environment", findings);
+
+  hal_options_t device;
+  device.mock = arguments.device ? HAL_MOCK_NEVER : HAL_MOCK_ALWAYS;
+  std::string instance = arguments.instance;
+  if (instance.empty() && !env_is_set("NEURON_MOCK_INSTANCE"))
+    instance = instance_for(bytes, options);
+  if (!instance.empty())
+    device.mock_instance = instance.c_str();
+  status = hal_open(&device, &hal_);
+  if (status != NRT_SUCCESS)
+    return explain(status, "device", findings);
+
+  const hal_arch_t *arch = hal_arch(hal_);
+  neff_header_t header{};
+  finding_sink unread;
+  bool readable = neff_header_check(bytes, unread, &header) == NRT_SUCCESS;
+  placement.lnc = arguments.lnc != 0 ? arguments.lnc : arch->default_lnc;
+  bool asks = readable && (header.feature_bits & NEFF_FEATURE_VNC) != 0;
+  if (arguments.lnc == 0 && asks && header.lnc_size != 0 && header.lnc_size <= arch->max_lnc)
+    placement.lnc = header.lnc_size;
+  if (placement.lnc > arch->max_lnc || arch->cores_per_device % placement.lnc != 0)
+    return findings.add(NRT_INVALID, "--lnc", "{} physical cores do not make a logical core of {}",
+                        placement.lnc, arch->name);
+  uint32_t cores = hal_identity(hal_)->device_count * arch->cores_per_device / placement.lnc;
+  if (arguments.core >= static_cast<int64_t>(cores))
+    return findings.add(NRT_INVALID, "--core", "{} is not in -1..{}, the logical cores of {}",
+                        arguments.core, cores - 1, hal_identity(hal_)->instance_type);
+  placement.first_vnc = arguments.core < 0 ? 0 : static_cast<uint32_t>(arguments.core);
+  placement.num_vncs = arguments.core < 0 ? cores : 1;
+  status = tdrv_init(hal_, &placement, &tdrv_);
+  if (status == NRT_SUCCESS)
+    status = kmgr_create(tdrv_, &options, &kmgr_);
+  return explain(status, first.path, findings);
+}
+
+NRT_STATUS machine::load(const std::vector<std::string> &paths, const machine_arguments &arguments,
+                         finding_sink &findings, std::string *failed) {
+  for (const std::string &path : paths) {
+    *failed = path;
+    loaded_file file;
+    file.path = path;
+    neff_file_bytes bytes;
+    NRT_STATUS status = tool_read(path, findings, &bytes);
+    if (status == NRT_SUCCESS && kmgr_ == nullptr)
+      status = open(file, bytes.span(), arguments, findings);
+    if (status != NRT_SUCCESS)
+      return status;
+    H_NN handle = 0;
+    status = kmgr_load(kmgr_, bytes.data.get(), bytes.size, arguments.core < 0 ? -1 : 0, &handle);
+    if (status != NRT_SUCCESS)
+      return explain(status, "load", findings);
+    file.model = kmgr_model_get(kmgr_, handle);
+    const neff_header_t &header = file.model->nn->source->header;
+    file.name = std::string(header.name, strnlen(header.name, sizeof(header.name)));
+    file.uuid = neff_uuid_text(header.uuid);
+    files_.push_back(std::move(file));
+  }
+  return NRT_SUCCESS;
+}
+
+std::string machine_text(const machine &m) {
+  const hal_identity_t &id = m.identity();
+  return fmt::format("{} {} ({}, {} device(s), driver {}, logical cores of {})", id.backend,
+                     id.instance_type, hal_arch(m.hal())->name, id.device_count, id.driver_version,
+                     m.lnc());
+}

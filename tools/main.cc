@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <new>
+#include <string_view>
+
+#include "tools/commands.h"
+#include "tools/tool.h"
+
+namespace {
+
+// Numbers as people write them: decimal, or hexadecimal with 0x. CLI11's own reading would take a
+// leading 0 for octal.
+
+CLI::Validator is_number(uint64_t max = UINT64_MAX) {
+  return CLI::Validator(
+      [max](std::string &text) {
+        uint64_t value = 0;
+        if (!tool_parse_u64(text, &value) || value > max)
+          return fmt::format("'{}' is not a number from 0 to {} (decimal or 0x...)", text, max);
+        return std::string();
+      },
+      "NUMBER");
+}
+
+uint64_t to_number(const std::string &text) {
+  uint64_t value = 0;
+  tool_parse_u64(text, &value);
+  return value;
+}
+
+// 32 hex digits, dashes ignored.
+bool parse_uuid(std::string text, uint8_t uuid[16]) {
+  std::erase(text, '-');
+  if (text.size() != 32)
+    return false;
+  for (size_t i = 0; i < 16; i++) {
+    uint64_t byte = 0;
+    if (!tool_parse_u64("0x" + text.substr(2 * i, 2), &byte))
+      return false;
+    uuid[i] = static_cast<uint8_t>(byte);
+  }
+  return true;
+}
+
+// Everything the parser fills. Lives until the chosen command has run.
+struct arguments {
+  bool json = false;
+  bool details = false;
+  std::string file;
+  std::vector<std::string> files;
+  extract_arguments extract;
+  pack_arguments pack;
+  std::string lnc, features, num_tpb, version_major, pkg_version, uuid;
+  bool no_compress = false;
+  neff_sample_options sample;
+  std::string cores = "2";
+  machine_arguments machine;
+  std::string machine_lnc;
+  std::string variable, offset, size = "1";
+};
+
+void add_json(CLI::App *command, bool *json) {
+  command->add_flag("--json", *json, "Print one JSON document");
+}
+
+void add_machine(CLI::App *command, arguments &a) {
+  command->add_option("--instance", a.machine.instance,
+                      "Instance type to mock (default: NEURON_MOCK_INSTANCE, else by the file's "
+                      "target)");
+  command->add_flag("--device", a.machine.device, "Place on the real device instead of the mock");
+  command
+      ->add_option("--core", a.machine.core,
+                   "Logical core of the machine; -1: each file where the fewest models are")
+      ->default_val(0)
+      ->check(CLI::Range(-1, 4095));
+  command
+      ->add_option("--lnc", a.machine_lnc,
+                   "Physical cores per logical core (default: what the first file asks for)")
+      ->check(is_number(8));
+  add_json(command, &a.machine.json);
+}
+
+void add_container_commands(CLI::App &app, arguments &a) {
+  CLI::App *info = app.add_subcommand("info", "What a NEFF says about itself");
+  info->add_option("FILE", a.file)->required();
+  add_json(info, &a.json);
+
+  CLI::App *ls = app.add_subcommand("ls", "List members");
+  ls->add_option("FILE", a.file)->required();
+  ls->add_flag("-l,--long", a.details, "More about each");
+  add_json(ls, &a.json);
+
+  CLI::App *extract = app.add_subcommand("extract", "Extract members into a directory");
+  extract->add_option("FILE", a.extract.file)->required();
+  extract->add_option("MEMBER", a.extract.members,
+                      "Names, or directories ending in '/' (default: all)");
+  extract->add_option("-o,--output", a.extract.directory, "Directory to extract to")->required();
+  add_json(extract, &a.extract.json);
+
+  CLI::App *verify = app.add_subcommand("verify", "Check everything, report all findings");
+  verify->add_option("FILE", a.files)->required();
+  add_json(verify, &a.json);
+}
+
+void add_write_commands(CLI::App &app, arguments &a) {
+  CLI::App *pack = app.add_subcommand("pack", "Make a NEFF of a directory");
+  pack->add_option("DIR", a.pack.directory)->required();
+  pack->add_option("-o,--output", a.pack.output, "File to write")->required();
+  pack->add_option("--name", a.pack.options.name, "Model name, at most 255 bytes");
+  pack->add_option("--lnc", a.lnc, "Logical core size (default: number of subgraphs)")
+      ->check(is_number(8));
+  pack->add_option("--features", a.features, "Feature bits (default: what the content calls for)")
+      ->check(is_number());
+  pack->add_option("--num-tpb", a.num_tpb, "TPBs (default 1)")->check(is_number(255));
+  pack->add_option("--version-major", a.version_major, "Container version (default 2)")
+      ->check(is_number(2));
+  pack->add_option("--pkg-version", a.pkg_version, "1: SHA-256, 2: MD5 (default)")
+      ->check(is_number(2));
+  pack->add_option("--uuid", a.uuid, "32 hex digits (default: derived from the content)");
+  pack->add_flag("--no-compress", a.no_compress, "A bare tar as payload");
+  pack->add_flag("--pad", a.pack.options.pad, "Pad the payload to a multiple of 10,240 bytes");
+  pack->add_flag("--word-reversed-md5", a.pack.options.word_reversed_md5,
+                 "Store the digest as newer compilers do");
+  add_json(pack, &a.pack.json);
+
+  CLI::App *sample = app.add_subcommand("sample", "Write a small NEFF with every kind of variable");
+  sample->add_option("OUT", a.file)->required();
+  sample->add_option("--cores", a.cores, "Subgraphs: 1 or 2")->check(is_number(2));
+  sample->add_option("--target", a.sample.target, "sunda, cayman, mariana or *")
+      ->default_val("cayman");
+  add_json(sample, &a.json);
+}
+
+void add_placement_commands(CLI::App &app, arguments &a) {
+  CLI::App *plan = app.add_subcommand("plan", "Load NEFFs in order and show where everything lies");
+  plan->add_option("FILE", a.files)->required();
+  add_machine(plan, a);
+
+  CLI::App *resolve = app.add_subcommand("resolve", "Device addresses of a place in a variable");
+  resolve->add_option("FILE", a.file)->required();
+  resolve->add_option("VAR", a.variable, "Name or id")->required();
+  resolve->add_option("OFFSET", a.offset, "Byte offset")->required()->check(is_number());
+  resolve->add_option("SIZE", a.size, "Bytes accessed (default 1)")->check(is_number());
+  add_machine(resolve, a);
+}
+
+int usage_error(bool json, const std::string &what) {
+  tool_note(fmt::format("neff: {}\nRun with --help for more.\n", what));
+  if (json) {
+    json_out document;
+    document.begin_object().key("error").begin_object();
+    document.field("status", "usage").field("what", what).end_object().end_object();
+    tool_print(document.text());
+  }
+  return TOOL_USAGE;
+}
+
+int run_pack(arguments &a) {
+  pack_arguments &pack = a.pack;
+  pack.options.compress = !a.no_compress;
+  pack.lnc_given = !a.lnc.empty();
+  pack.features_given = !a.features.empty();
+  if (pack.lnc_given)
+    pack.options.lnc_size = static_cast<uint32_t>(to_number(a.lnc));
+  if (pack.features_given)
+    pack.options.feature_bits = to_number(a.features);
+  if (!a.num_tpb.empty())
+    pack.options.num_tpb = static_cast<uint32_t>(to_number(a.num_tpb));
+  if (!a.version_major.empty())
+    pack.options.version_major = to_number(a.version_major);
+  if (!a.pkg_version.empty())
+    pack.options.pkg_version = to_number(a.pkg_version);
+  if (!a.uuid.empty() && !parse_uuid(a.uuid, pack.options.uuid))
+    return usage_error(pack.json, fmt::format("--uuid: '{}' is not 32 hex digits", a.uuid));
+  return command_pack(pack);
+}
+
+int dispatch(const CLI::App &app, arguments &a) {
+  auto chosen = [&](const char *name) { return app.got_subcommand(name); };
+  if (chosen("info"))
+    return command_info(a.file, a.json);
+  if (chosen("ls"))
+    return command_ls(a.file, a.details, a.json);
+  if (chosen("extract"))
+    return command_extract(a.extract);
+  if (chosen("verify"))
+    return command_verify(a.files, a.json);
+  if (chosen("pack"))
+    return run_pack(a);
+  if (chosen("sample")) {
+    a.sample.cores = static_cast<uint32_t>(to_number(a.cores));
+    return command_sample(a.sample, a.file, a.json);
+  }
+  a.machine.lnc = static_cast<uint32_t>(to_number(a.machine_lnc));
+  if (chosen("plan"))
+    return command_plan(a.files, a.machine);
+  return command_resolve(a.file, a.variable, to_number(a.offset), to_number(a.size), a.machine);
+}
+
+int run(int argc, char **argv) {
+  tool_streams_init();
+  tool_hold_errors();
+  arguments a;
+  CLI::App app("Reads, checks, writes and places NEFF files.", "neff");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "neff (opennrt) " OPENNRT_VERSION);
+  add_container_commands(app, a);
+  add_write_commands(app, a);
+  add_placement_commands(app, a);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() != 0) {
+      bool json = std::any_of(argv + 1, argv + argc,
+                              [](const char *arg) { return std::string_view(arg) == "--json"; });
+      return tool_finish(usage_error(json, error.what()));
+    }
+    // --help and --version.
+    std::ostringstream text;
+    app.exit(error, text, text);
+    tool_print(text.str());
+    return tool_finish(TOOL_OK);
+  }
+  return tool_finish(dispatch(app, a));
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc &) {
+    fputs("neff: no host memory left\n", stderr);
+  } catch (const std::exception &error) {
+    tool_note(fmt::format("neff: {}\n", error.what()));
+  }
+  return TOOL_FINDINGS;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/tool.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/nlog.h"
+
+static FILE *g_out = stdout;
+static nlog_held_error g_held;
+
+FILE *tool_out() {
+  return g_out;
+}
+
+void tool_streams_init() {
+  int results = dup(STDOUT_FILENO);
+  if (results < 0)
+    return;
+  FILE *stream = fdopen(results, "w");
+  if (stream == nullptr) {
+    close(results);
+    return;
+  }
+  g_out = stream;
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+void tool_note(const std::string &text) {
+  fputs(text.c_str(), stderr);
+}
+
+void tool_hold_errors() {
+  nlog_hold_errors(&g_held);
+}
+
+std::string tool_take_error(const char *otherwise) {
+  std::string text = g_held.set ? g_held.message : otherwise;
+  g_held = {};
+  return text;
+}
+
+void tool_print(std::string_view text) {
+  fwrite(text.data(), 1, text.size(), g_out);
+}
+
+int tool_finish(int code) {
+  if (fflush(g_out) == 0 && ferror(g_out) == 0)
+    return code;
+  tool_note(fmt::format("neff: the results cannot be written: {}\n", strerror(errno)));
+  return TOOL_FINDINGS;
+}
+
+std::string tool_printable(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    auto byte = static_cast<uint8_t>(c);
+    if (byte < 0x20 || byte == 0x7F)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += c;
+  }
+  return out;
+}
+
+void tool_report(const std::string &file, const finding_sink &findings) {
+  for (const finding &f : findings.all()) {
+    std::string where = f.where == file ? "" : tool_printable(f.where) + ": ";
+    tool_note(fmt::format("neff: {}: {}{} [{}]\n", tool_printable(file), where,
+                          tool_printable(f.what), nrt_get_status_as_str(f.status)));
+  }
+}
+
+void tool_put_status(json_out &json, NRT_STATUS status) {
+  json.field("status", nrt_get_status_as_str(status)).field("code", static_cast<int>(status));
+}
+
+void tool_put_findings(json_out &json, const finding_sink &findings) {
+  json.key("findings").begin_array();
+  for (const finding &f : findings.all()) {
+    json.begin_object();
+    tool_put_status(json, f.status);
+    json.field("where", f.where).field("what", f.what).end_object();
+  }
+  json.end_array();
+}
+
+int tool_fail(bool json, const std::string &file, NRT_STATUS status, const finding_sink &findings) {
+  tool_report(file, findings);
+  if (json) {
+    json_out document;
+    document.begin_object().field("file", file).key("error").begin_object();
+    tool_put_status(document, status);
+    tool_put_findings(document, findings);
+    document.end_object().end_object();
+    tool_print(document.text());
+  }
+  return TOOL_FINDINGS;
+}
+
+bool tool_parse_u64(const std::string &text, uint64_t *out) {
+  bool hex = text.starts_with("0x") || text.starts_with("0X");
+  std::string digits = hex ? text.substr(2) : text;
+  const char *accepted = hex ? "0123456789abcdefABCDEF" : "0123456789";
+  if (digits.empty() || digits.find_first_not_of(accepted) != std::string::npos)
+    return false;
+  errno = 0;
+  *out = strtoull(digits.c_str(), nullptr, hex ? 16 : 10);
+  return errno == 0;
+}
+
+tool_table::tool_table(std::vector<std::string> headings) {
+  for (std::string &heading : headings) {
+    right_.push_back(heading.starts_with('>'));
+    headings_.push_back(right_.back() ? heading.substr(1) : heading);
+  }
+}
+
+void tool_table::row(std::vector<std::string> cells) {
+  for (std::string &cell : cells)
+    cell = tool_printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
+// Code points, close enough to columns for the names that occur.
+static size_t width_of(std::string_view text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
+}
+
+void tool_table::print(std::string_view indent) const {
+  std::vector<size_t> widths;
+  for (const std::string &heading : headings_)
+    widths.push_back(width_of(heading));
+  for (const auto &cells : rows_)
+    for (size_t i = 0; i < cells.size(); i++)
+      widths[i] = std::max(widths[i], width_of(cells[i]));
+  auto print_line = [&](const std::vector<std::string> &cells) {
+    std::string line(indent);
+    for (size_t i = 0; i < cells.size(); i++) {
+      std::string fill(widths[i] - width_of(cells[i]), ' ');
+      line += right_[i] ? fill + cells[i] : cells[i] + fill;
+      line += "  ";
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    tool_print(line + "\n");
+  };
+  print_line(headings_);
+  for (const auto &cells : rows_)
+    print_line(cells);
+}
+
+tool_progress::tool_progress(std::string label)
+    : label_(std::move(label)), terminal_(isatty(STDERR_FILENO) == 1) {
+  clock_gettime(CLOCK_MONOTONIC, &start_);
+}
+
+tool_progress::~tool_progress() {
+  if (shown_)
+    tool_note(fmt::format("\r\033[K"));
+}
+
+void tool_progress::update(uint64_t done, uint64_t total) {
+  if (!terminal_ || total == 0)
+    return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  double seconds = static_cast<double>(now.tv_sec - start_.tv_sec) +
+                   static_cast<double>(now.tv_nsec - start_.tv_nsec) * 1e-9;
+  int percent = static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
+  if (seconds < 1 || percent == last_percent_)
+    return;
+  last_percent_ = percent;
+  shown_ = true;
+  constexpr int kWidth = 30;
+  int filled = percent * kWidth / 100;
+  tool_note(
+      fmt::format("\r{} [{:#<{}}{:.<{}}] {:3}%", label_, "", filled, "", kWidth - filled, percent));
+}
+
+NRT_STATUS tool_read(const std::string &path, finding_sink &findings, neff_file_bytes *out) {
+  tool_progress progress("reading " + path);
+  return neff_file_read(path, findings, out,
+                        [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+}
