@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opened devices and the requests that concern a device as a whole.
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -68,6 +69,28 @@ int hal_core_init_state(hal_device_t *device, uint32_t nc_id, uint32_t state, ui
   if (result == 0)
     *new_state = arg.new_state;
   return result;
+}
+
+int hal_host_device_id(hal_device_t *device, uint32_t *id) {
+  struct neuron_ioctl_host_device_id arg = {};
+  int result = hal_device_request(device, NEURON_IOCTL_HOST_DEVICE_ID, &arg);
+  if (result == 0)
+    *id = arg.host_device_id;
+  return result;
+}
+
+int hal_routing_ids(hal_t *hal, uint32_t *count, uint32_t ids[HAL_MAX_DEVICES]) {
+  struct neuron_ioctl_host_device_id_to_rid_map arg = {};
+  static_assert(sizeof(arg.host_did_to_rid_map) == HAL_MAX_DEVICES * sizeof(uint32_t));
+  int result =
+      hal_request(hal->ops, hal->be, hal->misc_fd, NEURON_IOCTL_HOST_DEVICE_ID_TO_RID_MAP, &arg);
+  if (result != 0)
+    return result;
+  if (arg.count > HAL_MAX_DEVICES)
+    return -EFAULT;  // a driver with more devices than its own map has room for
+  *count = arg.count;
+  std::copy_n(arg.host_did_to_rid_map, arg.count, ids);
+  return 0;
 }
 
 long hal_device_ioctl(hal_device_t *device, uint32_t request, void *arg) {

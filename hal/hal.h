@@ -105,6 +105,9 @@ int hal_cores_claim(hal_t *hal, uint32_t count, uint32_t first, uint32_t last, u
                     uint32_t *available);
 int hal_cores_release(hal_t *hal, uint32_t first, uint32_t count);
 
+// Routing id of every device of the host, indexed by the host's device number.
+int hal_routing_ids(hal_t *hal, uint32_t *count, uint32_t ids[HAL_MAX_DEVICES]);
+
 // --- devices ------------------------------------------------------------------------------------
 
 // `index` is a position in hal_identity_t.device_index. Reference counted: opening twice gives the
@@ -161,6 +164,9 @@ int hal_core_init_state(hal_device_t *device, uint32_t nc_id, uint32_t state, ui
 
 // "ENOMEM" for ENOMEM or -ENOMEM. Static storage.
 const char *hal_error_name(int error);
+
+// The host's number of this device; differs from the node number inside containers.
+int hal_host_device_id(hal_device_t *device, uint32_t *id);
 
 // Raw access, for requests that have no wrapper yet. Interrupted calls are repeated; positive
 // results come through.

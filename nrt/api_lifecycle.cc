@@ -170,6 +170,48 @@ NRT_STATUS nec_get_virtual_core_size(uint32_t *virtual_core_size) {
                           });
 }
 
+NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id) {
+  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+    if (host_device_id == nullptr)
+      return api_fail(api, NRT_INVALID, "result pointer is NULL");
+    const hal_identity_t *identity = hal_identity(r.hal);
+    const uint32_t *end = identity->device_index + identity->device_count;
+    const uint32_t *found = std::find_if(identity->device_index, end, [&](uint32_t index) {
+      return neuron_dev >= 0 && index == static_cast<uint32_t>(neuron_dev);
+    });
+    if (found == end)
+      return api_fail(api, NRT_INVALID, "there is no device {}", neuron_dev);
+    hal_device_t *device = nullptr;
+    NRT_STATUS status =
+        hal_device_open(r.hal, static_cast<uint32_t>(found - identity->device_index), &device);
+    if (status != NRT_SUCCESS)
+      return status;
+    int rc = hal_host_device_id(device, host_device_id);
+    hal_device_close(device);
+    return rc == 0 ? NRT_SUCCESS
+                   : api_fail(api, NRT_FAILURE,
+                              "the driver does not tell the number of device {}: "
+                              "error {}",
+                              neuron_dev, -rc);
+  });
+}
+
+NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count, uint32_t *host_did_to_rid_map) {
+  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+    if (count == nullptr || host_did_to_rid_map == nullptr)
+      return api_fail(api, NRT_INVALID, "result pointer is NULL");
+    uint32_t ids[HAL_MAX_DEVICES];
+    uint32_t devices = 0;
+    if (int rc = hal_routing_ids(r.hal, &devices, ids); rc != 0)
+      return api_fail(api, NRT_FAILURE, "the driver does not tell routing ids: error {}", -rc);
+    if (*count < devices)
+      return api_fail(api, NRT_INVALID, "room for {} devices; there are {}", *count, devices);
+    std::copy_n(ids, devices, host_did_to_rid_map);
+    *count = devices;
+    return NRT_SUCCESS;
+  });
+}
+
 NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
                                     size_t stats_size_in, size_t *stats_size_out) {
   return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {

@@ -29,7 +29,7 @@
 
 extern "C" {
 
-// --- device ranges, identity ---------------------------------------------------------------------
+// --- device ranges -------------------------------------------------------------------------------
 
 NRT_STATUS nrt_get_dmabuf_fd(uint64_t, uint64_t, int *) {
   UNSUPPORTED_GUARDED(NRT_INVALID);
@@ -42,14 +42,6 @@ NRT_STATUS nrt_get_hbm_mmap_va(int, int, void **, size_t *) {
 // "No adaptor matches".
 NRT_STATUS nrt_get_attached_efa_bdf(const void *, char *, size_t *) {
   UNSUPPORTED_GUARDED(NRT_FAILURE);
-}
-
-NRT_STATUS nrt_host_device_id_get(int, uint32_t *) {
-  UNSUPPORTED_GUARDED(NRT_INVALID);
-}
-
-NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *, uint32_t *) {
-  UNSUPPORTED_GUARDED(NRT_INVALID);
 }
 
 // --- execution around nrt_execute ----------------------------------------------------------------

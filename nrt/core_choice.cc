@@ -92,7 +92,7 @@ NRT_STATUS core_choice_from_env(const hal_arch_t *arch, uint32_t device_count, c
   if (NRT_STATUS s = core_choice_lnc_from_env(arch, &lnc); s != NRT_SUCCESS)
     return s;
   uint32_t total = device_count * arch->cores_per_device / lnc;
-  *out = {lnc, total, 0, total, false};
+  *out = {lnc, total, 0, total, false, false};
   std::string visible = env_string(kVisible, "");
   if (!visible.empty()) {
     if (env_is_set(kCount))
@@ -124,7 +124,7 @@ NRT_STATUS core_choice_place(hal_t *hal, core_choice_t *choice) {
     if (rc == 0) {
       choice->first_vnc = first;
       choice->anywhere = false;
-      hal_cores_release(hal, claimed, cores);  // taken again, for good, with the devices
+      choice->claimed = true;
       return NRT_SUCCESS;
     }
     if (rc != -EBUSY) {

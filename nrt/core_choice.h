@@ -13,6 +13,7 @@ struct core_choice_t {
   uint32_t first_vnc;
   uint32_t num_vncs;
   bool anywhere;  // NUM_CORES: any run of num_vncs will do; first_vnc is not decided
+  bool claimed;   // core_choice_place claimed them
 };
 
 // NRT_INVALID and one ERROR line for a malformed variable.
@@ -24,6 +25,6 @@ NRT_STATUS core_choice_from_env(const hal_arch_t *arch, uint32_t device_count, c
 NRT_STATUS core_list_parse(const char *variable, const char *text, uint32_t total, uint32_t *first,
                            uint32_t *count);
 
-// Decides first_vnc of a choice that may go anywhere: the lowest run nobody holds. NRT_FAILURE: all
-// taken.
+// Decides first_vnc of a choice that may go anywhere, and claims the cores at once, so that
+// processes starting together do not pick the same ones. NRT_FAILURE: no run is free.
 NRT_STATUS core_choice_place(hal_t *hal, core_choice_t *choice);

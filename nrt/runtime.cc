@@ -93,6 +93,7 @@ NRT_STATUS set_up(runtime_t &r) {
   tdrv_options.lnc = choice.lnc;
   tdrv_options.first_vnc = choice.first_vnc;
   tdrv_options.num_vncs = choice.num_vncs;
+  tdrv_options.cores_claimed = choice.claimed;  // hal_close drops the claim should tdrv refuse it
   if (NRT_STATUS s = tdrv_init(r.hal, &tdrv_options, &r.tdrv); s != NRT_SUCCESS)
     return s;
   return kmgr_create(r.tdrv, &kmgr_options, &r.kmgr);

@@ -75,6 +75,10 @@ NRT_STATUS check_range(const hal_t *hal, const tdrv_options_t *options) {
 }
 
 NRT_STATUS claim_cores(tdrv_t *tdrv) {
+  if (tdrv->options.cores_claimed) {
+    tdrv->claimed = true;
+    return NRT_SUCCESS;
+  }
   uint32_t last = tdrv->first_core + tdrv->num_cores - 1;
   uint32_t claimed = 0, available = 0;
   int rc =

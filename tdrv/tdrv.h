@@ -29,6 +29,8 @@ struct tdrv_options_t {
   bool want_contiguous_scratchpad = true;
   uint64_t scratchpad_page_size = TDRV_SCRATCHPAD_PAGED_DEFAULT;
   bool io_placement_at_load = true;  // false: NEURON_RT_IO_PLACEMENT=bind
+  // The caller has claimed exactly these cores already; the claim passes to tdrv.
+  bool cores_claimed = false;
 };
 
 // Reads NEURON_RT_CONTIGUOUS_SCRATCHPAD, NEURON_SCRATCHPAD_PAGE_SIZE (or

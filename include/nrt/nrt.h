@@ -303,7 +303,7 @@ NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t s
 
 /*
  * A second view on bytes [offset, offset + size) of a tensor. Storage is shared and lives as long
- * as any view. NRT_INVALID: outside the source, size 0.
+ * as any view. NRT_INVALID: outside the source.
  */
 NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset, size_t size,
                                      const char *name, nrt_tensor_t **tensor_slice);
