@@ -81,6 +81,8 @@ NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
     if (tensor == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     *tensor = nullptr;
+    if (size > PTRDIFF_MAX)  // the driver would call it invalid, not too much
+      return api_fail(api, NRT_RESOURCE, "no memory holds {} bytes", size);
     tensor_t *fresh = nullptr;
     NRT_STATUS status = tensor_allocate(r.tdrv, static_cast<tensor_placement_t>(tensor_placement),
                                         vnc, size, name, &fresh);
