@@ -6,8 +6,6 @@
 
 namespace {
 
-using simdjson::dom::element;
-
 enum def_key : size_t {
   KEY_VAR,
   KEY_DMA_QUEUE,

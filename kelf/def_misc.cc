@@ -89,7 +89,8 @@ bool is_group(element value) {
   return first != array.end() && !(*first).is<simdjson::dom::array>();
 }
 
-NRT_STATUS parse_one_ucode_lib(mla_resources &res, element value, const json_place &place) {
+NRT_STATUS parse_one_ucode_lib(mla_resources &res, element value, std::set<std::string_view> &seen,
+                               const json_place &place) {
   json_field f[] = {{"library"},  {"ulib_to_ucode_version"}, {"opcode"}, {"cpu_id"}, {"total_cpus"},
                     {"functions"}};
   std::string_view library, version;
@@ -99,10 +100,8 @@ NRT_STATUS parse_one_ucode_lib(mla_resources &res, element value, const json_pla
     status = json_string(f[0], JSON_REQUIRED, place, &library);
   if (status != NRT_SUCCESS)
     return status;
-  for (const kbin_ucode_lib_t &other : res.kbin->ucode_libs) {
-    if (other.library == library)
-      return json_place(place, "library").fail("\"{}\" given twice", json_excerpt(library));
-  }
+  if (!seen.insert(library).second)
+    return json_place(place, "library").fail("\"{}\" given twice", json_excerpt(library));
   const std::span<const uint8_t> *member = res.find_member(library);
   if (!member)
     member = res.source->find(library);
@@ -142,8 +141,9 @@ NRT_STATUS parse_ucode_libs(mla_resources &res, element value, const json_place 
     return status;
   json_steps steps(place.findings());
   size_t index = 0;
+  std::set<std::string_view> seen;
   for (element item : array) {
-    if (steps.stop(parse_one_ucode_lib(res, item, json_place(place, index++))))
+    if (steps.stop(parse_one_ucode_lib(res, item, seen, json_place(place, index++))))
       break;
   }
   return steps.status();

@@ -140,26 +140,20 @@ NRT_STATUS check_type_rules(const mla_resources &res, const kbin_dma_queue_t &qu
   return NRT_SUCCESS;
 }
 
-// Blocks name queues and instances alike, so that none of the names may stand twice.
-NRT_STATUS check_names(const mla_resources &res, const kbin_dma_queue_t &queue,
-                       const json_place &place) {
-  for (const kbin_dma_queue_t &other : res.kbin->queues) {
-    if (other.name == queue.name)
-      return place.fail("queue set given twice");
-    for (const std::string &instance : queue.queue_instances) {
-      if (std::find(other.queue_instances.begin(), other.queue_instances.end(), instance) !=
-          other.queue_instances.end())
-        return json_place(place, "queue_instances")
-            .fail("\"{}\" is an instance of \"{}\" already", json_excerpt(instance),
-                  json_excerpt(other.name));
-    }
-  }
-  std::set<std::string_view> own;
+// Blocks find queue sets by name or instance: neither may stand for two sets.
+NRT_STATUS add_queue(mla_resources &res, kbin_dma_queue_t &&queue, const json_place &place) {
+  std::vector<kbin_dma_queue_t> &queues = res.kbin->queues;
+  if (!res.queue_by_name.emplace(queue.name, queues.size()).second)
+    return place.fail("queue set given twice");
   for (const std::string &instance : queue.queue_instances) {
-    if (!own.insert(instance).second)
+    auto [known, added] = res.queue_by_instance.emplace(instance, queues.size());
+    if (!added)
       return json_place(place, "queue_instances")
-          .fail("\"{}\" given twice", json_excerpt(instance));
+          .fail("\"{}\" is an instance of \"{}\" already", json_excerpt(instance),
+                json_excerpt(known->second < queues.size() ? queues[known->second].name
+                                                           : queue.name));
   }
+  queues.push_back(std::move(queue));
   return NRT_SUCCESS;
 }
 
@@ -213,9 +207,7 @@ NRT_STATUS parse_one_queue(mla_resources &res, std::string_view name, element en
   if (status == NRT_SUCCESS)
     status = check_type_rules(res, queue, place);
   if (status == NRT_SUCCESS)
-    status = check_names(res, queue, place);
-  if (status == NRT_SUCCESS)
-    res.kbin->queues.push_back(std::move(queue));
+    status = add_queue(res, std::move(queue), place);
   return status;
 }
 

@@ -356,14 +356,11 @@ NRT_STATUS resolve_queue(const mla_resources &res, const json_field &queue_field
                          &queue);
   if (status != NRT_SUCCESS)
     return status;
-  for (const kbin_dma_queue_t &set : res.kbin->queues) {
-    bool match = instance_field.present
-                     ? std::find(set.queue_instances.begin(), set.queue_instances.end(),
-                                 instance) != set.queue_instances.end()
-                     : set.name == queue;
-    if (match)
-      *out = &set;
-  }
+  const auto &index = instance_field.present ? res.queue_by_instance : res.queue_by_name;
+  auto known = index.find(instance_field.present ? instance : queue);
+  // A refused set is known by name but not there (collect mode).
+  if (known != index.end() && known->second < res.kbin->queues.size())
+    *out = &res.kbin->queues[known->second];
   if (*out) {
     block->queue = (*out)->name;
     block->instance_name = instance;

@@ -150,6 +150,11 @@ std::string json_excerpt(std::string_view text, size_t limit) {
   std::string out;
   for (size_t i = 0; i < text.size(); i++) {
     if (i == limit) {
+      // Not in the middle of a character.
+      while (!out.empty() && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80) {
+        out.pop_back();
+        i--;
+      }
       out += "...";
       break;
     }

@@ -2,6 +2,8 @@
 // Working set of one subgraph's lowering and the steps that fill it. Private to kelf/.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -46,7 +48,9 @@ struct mla_resources {
   std::vector<mem_ref_virtual_tmp_buf *> alt_vars;  // moved behind the main area at the end
   std::string first_shared, first_sharded;          // names, to report a plan that mixes the two
 
-  bool queues_complete = true;                           // as vars_complete
+  bool queues_complete = true;  // as vars_complete
+  // Index into kbin->queues by the names blocks use.
+  std::map<std::string, size_t, std::less<>> queue_by_name, queue_by_instance;
   std::set<std::pair<std::string, uint32_t>> block_ids;  // (queue or instance, id) seen so far
 
   const std::span<const uint8_t> *find_member(std::string_view file) const {

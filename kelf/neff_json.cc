@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host graph: I/O tensors by name and the kelf member's name (neff-format.md 3.1).
 #include <algorithm>
+#include <map>
 
 #include "base/checked.h"
 #include "kelf/mla_resources.h"
@@ -61,9 +62,14 @@ NRT_STATUS read_typed_list(const json_field &field, const json_place &place,
   return status;
 }
 
-// Takes shape and type of entry `eid` and adds the tensor to a sorted, unique list.
+struct placed_tensor {
+  kelf_io_tensor_t tensor;
+  std::string place;
+};
+
+// Takes shape and type of entry `eid` and appends the tensor.
 NRT_STATUS add_tensor(const graph_view &graph, std::string_view name, uint64_t eid,
-                      const json_place &place, std::vector<kelf_io_tensor_t> *list) {
+                      const json_place &place, std::vector<placed_tensor> *list) {
   if (eid >= graph.shapes.size() || eid >= graph.dtypes.size())
     return place.fail("tensor \"{}\" has entry {}, there are {} shapes and {} types",
                       json_excerpt(name), eid, graph.shapes.size(), graph.dtypes.size());
@@ -98,19 +104,34 @@ NRT_STATUS add_tensor(const graph_view &graph, std::string_view name, uint64_t e
     if (!checked_mul(tensor.size, dim, &tensor.size))
       return shape_at.fail("bytes of tensor \"{}\" pass 64 bits", json_excerpt(name));
   }
-  auto at = std::lower_bound(
-      list->begin(), list->end(), tensor.name,
-      [](const kelf_io_tensor_t &t, const std::string &key) { return t.name < key; });
-  if (at == list->end() || at->name != tensor.name) {
-    list->insert(at, std::move(tensor));
-    return NRT_SUCCESS;
-  }
-  // Each physical core lists the outputs once: same name, same tensor.
-  if (at->size != tensor.size || at->dtype_name != tensor.dtype_name || at->shape != tensor.shape)
-    return place.fail("tensor \"{}\" appears twice: {} bytes of {}, {} bytes of {}",
-                      json_excerpt(name), at->size, json_excerpt(at->dtype_name), tensor.size,
-                      json_excerpt(tensor.dtype_name));
+  list->push_back({std::move(tensor), place.text()});
   return NRT_SUCCESS;
+}
+
+// By name, each name once. Each physical core lists the outputs: same name, same tensor.
+NRT_STATUS sort_tensors(std::vector<placed_tensor> &&list, finding_sink &findings,
+                        std::vector<kelf_io_tensor_t> *out) {
+  std::stable_sort(list.begin(), list.end(), [](const placed_tensor &a, const placed_tensor &b) {
+    return a.tensor.name < b.tensor.name;
+  });
+  json_steps steps(findings);
+  for (placed_tensor &item : list) {
+    kelf_io_tensor_t &tensor = item.tensor;
+    if (out->empty() || out->back().name != tensor.name) {
+      out->push_back(std::move(tensor));
+      continue;
+    }
+    const kelf_io_tensor_t &first = out->back();
+    if ((first.size != tensor.size || first.dtype_name != tensor.dtype_name ||
+         first.shape != tensor.shape) &&
+        steps.stop(findings.add(NRT_INVALID, std::move(item.place),
+                                "tensor \"{}\" appears twice: {} bytes of {}, {} bytes of {}",
+                                json_excerpt(tensor.name), first.size,
+                                json_excerpt(first.dtype_name), tensor.size,
+                                json_excerpt(tensor.dtype_name))))
+      break;
+  }
+  return steps.status();
 }
 
 // Node `index` with its first entry; bounds checked.
@@ -133,6 +154,7 @@ NRT_STATUS read_inputs(const graph_view &graph, const json_field &arg_nodes, con
     return status;
   json_place args_at(root, arg_nodes.key);
   json_steps steps(root.findings());
+  std::vector<placed_tensor> tensors;
   for (size_t i = 0; i < indices.size(); i++) {
     json_place at(args_at, i);
     element node;
@@ -149,15 +171,19 @@ NRT_STATUS read_inputs(const graph_view &graph, const json_field &arg_nodes, con
         status = json_string(f[0], JSON_REQUIRED, node_at, &name);
     }
     if (status == NRT_SUCCESS)
-      status = add_tensor(graph, name, eid, at, out);
+      status = add_tensor(graph, name, eid, at, &tensors);
     if (steps.stop(status))
-      break;
+      return steps.status();
   }
+  (void)steps.stop(sort_tensors(std::move(tensors), root.findings(), out));
   return steps.status();
 }
 
+// Output names per node: read once, however many heads a node has.
+using output_names = std::map<uint64_t, std::vector<std::string>>;
+
 NRT_STATUS read_one_head(const graph_view &graph, element head, const json_place &at,
-                         std::vector<kelf_io_tensor_t> *out) {
+                         output_names &cache, std::vector<placed_tensor> *out) {
   array parts;
   NRT_STATUS status = json_to_array(head, at, &parts);
   if (status != NRT_SUCCESS)
@@ -174,14 +200,17 @@ NRT_STATUS read_one_head(const graph_view &graph, element head, const json_place
     status = get_node(graph, index, at, &node, &eid);
   if (status != NRT_SUCCESS)
     return status;
-  json_place node_at(graph.nodes_at, index);
-  json_field f[] = {{"output_names"}};
-  std::vector<std::string> names;
-  status = json_pick(node, node_at, f);
-  if (status == NRT_SUCCESS)
-    status = json_string_list(f[0], JSON_REQUIRED, node_at, &names);
-  if (status != NRT_SUCCESS)
-    return status;
+  auto [cached, added] = cache.try_emplace(index);
+  std::vector<std::string> &names = cached->second;
+  if (added) {
+    json_place node_at(graph.nodes_at, index);
+    json_field f[] = {{"output_names"}};
+    status = json_pick(node, node_at, f);
+    if (status == NRT_SUCCESS)
+      status = json_string_list(f[0], JSON_REQUIRED, node_at, &names);
+    if (status != NRT_SUCCESS)
+      return status;
+  }
   if (output >= names.size())
     return at.fail("names output {} of node {}, which has {}", output, index, names.size());
   if (!checked_add(eid, output, &eid))
@@ -199,10 +228,13 @@ NRT_STATUS read_outputs(const graph_view &graph, const json_field &heads, const 
   if (items.empty())
     return heads_at.fail("is empty, a model needs at least one output");
   json_steps steps(root.findings());
+  std::vector<placed_tensor> tensors;
+  output_names cache;
   for (size_t i = 0; i < items.size(); i++) {
-    if (steps.stop(read_one_head(graph, items[i], json_place(heads_at, i), out)))
-      break;
+    if (steps.stop(read_one_head(graph, items[i], json_place(heads_at, i), cache, &tensors)))
+      return steps.status();
   }
+  (void)steps.stop(sort_tensors(std::move(tensors), root.findings(), out));
   return steps.status();
 }
 

@@ -295,6 +295,91 @@ TEST(Model, NoInputsAndSeveralOutputs) {
   EXPECT_EQ(r.nn->outputs[1].name, "b");
 }
 
+// The toy of neff-format.md 4.1: one all-reduce, any target, two blocks of id 0 on two queues.
+TEST(Model, ToyFixture) {
+  member_texts model;
+  model["neff.json"] =
+      R"({"nodes":[{"op":"null","name":"input","inputs":[],"output_names":["input"],"is_param":"0"},)"
+      R"({"op":"tvm_op","name":"sg_tonga0","attrs":{"func_name":"__kelf","flatten_data":"0",)"
+      R"("num_inputs":"1","kelf":"kelf-a.json","num_outputs":"1"},"inputs":[[0,0,0]],)"
+      R"("output_names":["output"]}],"arg_nodes":[0],"heads":[[1,0,0]],"node_row_ptr":[0,1,2],)"
+      R"("attrs":{"shape":["list_shape",[[32],[32]]],"storage_id":["list_int",[0,1]],)"
+      R"("dltype":["list_str",["float32","float32"]]}})";
+  model["kelf-a.json"] =
+      R"({"graphs":[{"definition":"sg00/def.json","name":"sg00"}],"version":"0.5","target":"*"})";
+  model["sg00/def.json"] =
+      R"({"act":"act.json","debug_info":{"wavegraph":"wavegraph-bin.json"},"dma_queue":{)"
+      R"("q_gradient_in":{"owner":"pool","semaphore":10,"type":"in"},)"
+      R"("q_gradient_out":{"owner":"pool","semaphore":11,"type":"out"}},"dve":"dve.json",)"
+      R"("git_version":"","name":"definition","pe":"pe.json","pool":"pool.json",)"
+      R"("replica_groups":[[]],"runtime_statebuffer_reservation":[],"var":{)"
+      R"("SB":{"type":"state-buffer","var_id":1},)"
+      R"("gradient_in":{"size":128,"type":"tmp-buf","var_id":3},)"
+      R"("gradient_out":{"size":128,"type":"tmp-buf","var_id":4},)"
+      R"("input":{"element_size":4,"internal_shape":[1,1,1,32],"size":128,"type":"input","var_id":0},)"
+      R"("output":{"#file-name":"value_nn__output:0-simout.npy","element_size":4,)"
+      R"("internal_shape":[1,1,1,32],"size":128,"type":"output","var_id":2}},"version":"0.6-"})";
+  for (const char *engine : {"pe", "dve"})
+    model[std::string("sg00/") + engine + ".json"] =
+        R"({"dma":[],"instr":")" + std::string(engine) + R"(.bin","name":"array_json"})";
+  model["sg00/act.json"] =
+      R"({"act_info":"act_info.json","act_semaphore":9,"dma":[],"instr":"act.bin","name":"a"})";
+  auto move = [](const char *queue, const char *from, const char *to) {
+    return R"({"id":0,"queue":")" + std::string(queue) + R"(","desc":[{"from":")" + from +
+           R"(","from_off":0,"from_sizes":[128,1],"from_steps":[1,128],"to":")" + to +
+           R"(","to_off":0,"to_sizes":[128,1],"to_steps":[1,128]}]})";
+  };
+  model["sg00/pool.json"] = R"({"dma":[)" + move("q_gradient_in", "input", "gradient_in") + "," +
+                            move("q_gradient_out", "gradient_out", "output") +
+                            R"(],"instr":"pool.bin","name":"pool_array_json"})";
+  model["sg00/pe.bin"] = std::string(64, '\1');
+  model["sg00/pool.bin"] = std::string(192, '\1');
+  model["sg00/act.bin"] = model["sg00/dve.bin"] = model["sg00/sp.bin"] = "";
+  nn_result r = load_nn(model);
+  ASSERT_EQ(r.status, NRT_SUCCESS) << text_of(r.findings);
+  EXPECT_EQ(r.nn->target, KBIN_TARGET_ANY);
+  const kbin_t &kbin = *r.nn->kbins[0];
+  EXPECT_EQ(kbin.mem_ref_set->nmem, 5u);
+  EXPECT_EQ(kbin.engines[AL_HAL_TPB_ENG_TYPE_PE].ninstr, 1u);
+  EXPECT_EQ(kbin.engines[AL_HAL_TPB_ENG_TYPE_POOL].ninstr, 3u);
+  EXPECT_EQ(kbin.engines[AL_HAL_TPB_ENG_TYPE_SP].ninstr, 0u);  // def.json names none
+  EXPECT_EQ(kbin.act_semaphore, 9u);
+  EXPECT_TRUE(kbin.sb_carveouts.empty());
+  ASSERT_EQ(kbin.blocks.size(), 2u);
+  EXPECT_EQ(kbin.blocks[1].queue, "q_gradient_out");
+  EXPECT_EQ(kbin.blocks[1].desc[0].from[0].var_id, 4u);
+  EXPECT_EQ(kbin.blocks[1].desc[0].to.var_id, 2u);
+  EXPECT_EQ(kbin.queues[0].semaphores, (std::vector<uint32_t>{10}));
+}
+
+// Many tensors and heads of one node: no step may be quadratic in them.
+TEST(Model, ManyOutputs) {
+  constexpr int COUNT = 20000;
+  std::string names, heads, shapes, types, vars;
+  for (int i = COUNT - 1; i >= 0; i--) {  // not in order of names
+    std::string n = std::to_string(i), sep = i ? "," : "";
+    names += "\"o" + n + "\"" + sep;
+    heads += "[0," + std::to_string(COUNT - 1 - i) + ",0]" + sep;
+    shapes += "[1]" + sep;
+    types += "\"int8\"" + sep;
+    vars += "\"o" + n + R"(":{"type":"output","size":1,"var_id":)" + n + "}" + sep;
+  }
+  member_texts model;
+  model["neff.json"] =
+      R"({"nodes":[{"op":"tvm_op","attrs":{"func_name":"__kelf","kelf":"kelf-0.json"},)"
+      R"("output_names":[)" +
+      names + R"(]}],"arg_nodes":[],"heads":[)" + heads +
+      R"(],"node_row_ptr":[0],"attrs":{"shape":["list_shape",[)" + shapes +
+      R"(]],"dltype":["list_str",[)" + types + "]]}}";
+  model["kelf-0.json"] = GOOD_KELF_JSON;
+  model["sg00/def.json"] = def_text(vars);
+  nn_result r = load_nn(model);
+  ASSERT_EQ(r.status, NRT_SUCCESS) << text_of(r.findings);
+  ASSERT_EQ(r.nn->outputs.size(), size_t{COUNT});
+  for (size_t i = 1; i < r.nn->outputs.size(); i++)
+    ASSERT_LT(r.nn->outputs[i - 1].name, r.nn->outputs[i].name);
+}
+
 TEST(Model, SecondKelfNode) {
   member_texts model = good_model();
   const char *second =
