@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many chunks, and many threads.
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <random>
 #include <thread>
 
@@ -17,19 +20,25 @@ bool sanitized() {
 #endif
 }
 
-// Median time of one alloc and free of a page, in nanoseconds.
+double cpu_ns() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+// Median time of one alloc and free of a page, in nanoseconds of this thread: a busy machine does
+// not count.
 double pair_cost(machine_t &m, uint64_t align) {
   std::vector<double> runs;
   for (int run = 0; run < 7; ++run) {
     constexpr int PAIRS = 1000;
-    auto start = std::chrono::steady_clock::now();
+    double start = cpu_ns();
     for (int i = 0; i < PAIRS; ++i) {
       uint64_t handle = 0;
       EXPECT_EQ(alloc_raw(m.host, PID, m.fd, {.size = 4096, .align = align}, &handle), 0);
       EXPECT_EQ(mem_free(m, handle), 0);
     }
-    std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
-    runs.push_back(took.count() / PAIRS);
+    runs.push_back((cpu_ns() - start) / PAIRS);
   }
   std::sort(runs.begin(), runs.end());
   return runs[runs.size() / 2];
@@ -60,8 +69,8 @@ TEST(Load, HundredThousandChunks) {
          LIVE, few_aligned, many_aligned);
   // The search is logarithmic: a scan over 100000 chunks would cost a hundred times as much.
   if (!sanitized()) {
-    EXPECT_LT(many, 5 * few);
-    EXPECT_LT(many_aligned, 5 * few_aligned);
+    EXPECT_LT(many, 3 * few);
+    EXPECT_LT(many_aligned, 3 * few_aligned);
   }
   // The device's own list agrees: ascending and without overlap.
   std::vector<neuron_ioctl_mem_chunk_info> list(LIVE);
@@ -84,6 +93,7 @@ TEST(Load, HundredThousandChunks) {
 TEST(Load, Threads) {
   machine_t m;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&m, t] {
       int32_t tgid = PID + t % 2;
@@ -129,4 +139,39 @@ TEST(Load, Threads) {
     EXPECT_EQ(m.io(NEURON_IOCTL_DUMP_MEM_CHUNKS, &a), -EAGAIN);
     EXPECT_EQ(a.num_entries_out, 1u);
   }
+}
+
+// A real child works on the same state and the same memory.
+TEST(Load, Fork) {
+  machine_t m;
+  chunk_t c = alloc(m, {.size = 1 << 20});
+  std::vector<uint8_t> data(200000, 5);
+  ASSERT_EQ(buf_copy(m, c.handle, data.data(), 0, 100, true), 0);  // this thread has its scratch
+  pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    int32_t tgid = PID + 1;
+    int fd = mock_open(m.host, tgid, "/dev/neuron0", O_RDWR);
+    std::vector<uint8_t> back(100);
+    neuron_ioctl_mem_buf_copy64 get = {c.handle, back.data(), 100, 0, 0};
+    bool ok = mock_ioctl(m.host, tgid, fd, NEURON_IOCTL_MEM_BUF_COPY64, &get) == 0;
+    ok = ok && std::count(back.begin(), back.end(), 5) == 100;
+    neuron_ioctl_mem_buf_copy64 put = {c.handle, data.data(), data.size(), 1000, 1};
+    for (int i = 0; i < 200; ++i)  // while the parent does the same
+      ok = ok && mock_ioctl(m.host, tgid, fd, NEURON_IOCTL_MEM_BUF_COPY64, &put) == 0;
+    _exit(ok ? 0 : 1);
+  }
+  for (int i = 0; i < 200; ++i) {
+    chunk_t x = alloc(m, {});
+    ASSERT_EQ(x.rc, 0);
+    ASSERT_EQ(mem_free(m, x.handle), 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  std::vector<uint8_t> back(data.size());
+  ASSERT_EQ(buf_copy(m, c.handle, back.data(), 1000, back.size(), false), 0);
+  EXPECT_EQ(back, data);
+  mock_process_exit(m.host, PID + 1);
+  EXPECT_EQ(mem_free(m, c.handle), 0);
 }

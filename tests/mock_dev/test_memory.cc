@@ -110,6 +110,7 @@ TEST(Alloc, PoolsFallOver) {
 TEST(Alloc, FirstFitReusesTheLowestHole) {
   machine_t m;
   std::vector<chunk_t> c;
+  c.reserve(6);
   for (int i = 0; i < 6; ++i)
     c.push_back(alloc(m, {.size = 2 * MIB}));
   EXPECT_EQ(mem_free(m, c[1].handle), 0);

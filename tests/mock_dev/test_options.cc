@@ -154,6 +154,7 @@ TEST(Faults, NthOnceAndSticky) {
                          {NEURON_IOCTL_MEM_FREE, 2, EIO, true}};
   ASSERT_EQ(mock_set_faults(m.host, plan, 2), 0);
   std::vector<chunk_t> c;
+  c.reserve(4);
   for (int i = 1; i <= 4; ++i) {
     c.push_back(alloc(m, {}));
     EXPECT_EQ(c.back().rc, i == 3 ? -ENOMEM : 0);
