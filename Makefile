@@ -1,5 +1,7 @@
 # Thin: meson does the work. `make demo` and `make test` install what is missing and do everything.
 BUILD ?= build
+# meson's own directory lies below: it has a folder "neff" of its own, and the tool is $(BUILD)/neff.
+MESON = $(BUILD)/meson
 JOBS ?= $(shell nproc)
 NEFF ?= $(BUILD)/sample.neff
 INSTANCE ?= trn2.3xlarge
@@ -13,14 +15,16 @@ all: build
 deps:
 	@.ci/deps
 
-$(BUILD)/build.ninja: | deps
-	@test -f $@ || $(MESON_SETUP) $(BUILD) --prefix=$(PREFIX)
+$(MESON)/build.ninja: | deps
+	@test -f $@ || $(MESON_SETUP) $(MESON) --prefix=$(PREFIX)
 
-build: deps $(BUILD)/build.ninja
-	@ninja -C $(BUILD) -j $(JOBS)
+build: deps $(MESON)/build.ninja
+	@ninja -C $(MESON) -j $(JOBS)
+	@ln -sfn meson/tools/neff $(BUILD)/neff
+	@for f in $(MESON)/nrt/libnrt.so*; do case $$f in *.p|*.symbols) ;; *) ln -sfn meson/nrt/$${f##*/} $(BUILD)/$${f##*/} ;; esac; done
 
 test: build
-	@.ci/test $(BUILD)
+	@.ci/test $(MESON)
 
 # Places a NEFF on a mocked device and resolves into it: the sample by default, or NEFF=your.neff.
 demo: build
@@ -30,25 +34,25 @@ bench: build
 	@echo "bench: no benchmarks yet, see the status table in README.md" && false
 
 lint: build
-	@.ci/lint $(BUILD)
+	@.ci/lint $(MESON)
 
 format:
 	@git ls-files '*.h' '*.cc' '*.c' | xargs clang-format -i
 
 # The whole test suite under the address and undefined-behaviour sanitizers, and under the thread sanitizer.
 asan: deps
-	@test -f build-asan/build.ninja || $(MESON_SETUP) build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@test -f build-asan/build.ninja || $(MESON_SETUP) build-asan -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-asan -j $(JOBS) && .ci/test build-asan
 
 tsan: deps
-	@test -f build-tsan/build.ninja || $(MESON_SETUP) build-tsan -Db_sanitize=thread -Db_lundef=false
+	@test -f build-tsan/build.ninja || $(MESON_SETUP) build-tsan -Doptimization=1 -Db_sanitize=thread -Db_lundef=false
 	@ninja -C build-tsan -j $(JOBS) && .ci/test build-tsan
 
 fuzz:
 	@echo "fuzz: no fuzzers yet, see the status table in README.md" && false
 
 install: build
-	@meson install -C $(BUILD) --no-rebuild
+	@meson install -C $(MESON) --no-rebuild
 
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan
