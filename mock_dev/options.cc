@@ -56,7 +56,8 @@ const char *env_of(const char *name) {
   return value != nullptr && *value != '\0' ? value : nullptr;
 }
 
-int read_text(const char *name, char *text, size_t size, const char **out, const complaint_t *error) {
+int read_text(const char *name, char *text, size_t size, const char **out,
+              const complaint_t *error) {
   const char *value = env_of(name);
   if (value == nullptr)
     return 0;

@@ -105,7 +105,8 @@ std::vector<defect_t> defects() {
       text("neff.json", R"("arg_nodes": [0, 1])", R"("arg_nodes": [0, 7])"));
   add("shape disagrees with the variable", {"in1", "512"},
       text("neff.json", "[16, 16]", "[16, 17]"));
-  add("unknown input name", {"in0", "neff.json"}, text("neff.json", R"("name": "in0")", R"("name": "in9")"));
+  add("unknown input name", {"in0", "neff.json"},
+      text("neff.json", R"("name": "in0")", R"("name": "in9")"));
 
   // kelf member.
   add("no kelf member", {"kelf-0.json"}, drop("kelf-0.json"));
@@ -125,7 +126,8 @@ std::vector<defect_t> defects() {
 
   // Variables.
   add("no var", {kDef, "var", "output"}, text(kDef, R"("var":)", R"("vars":)"));
-  add("id gap", {kDef, "highest is 17", "17 variables"}, text(kDef, R"("var_id": 16)", R"("var_id": 17)"));
+  add("id gap", {kDef, "highest is 17", "17 variables"},
+      text(kDef, R"("var_id": 16)", R"("var_id": 17)"));
   add("id of another variable", {kDef, "dbg", "SB"},
       text(kDef, R"("var_id": 16)", R"("var_id": 0)"));
   add("id missing", {kDef, "var_id"}, text(kDef, R"("var_id": 16, )", ""));
