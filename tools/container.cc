@@ -251,25 +251,27 @@ int write_result(const std::string &output, const std::vector<uint8_t> &bytes, b
   return TOOL_OK;
 }
 
-// What the content says about its cores and target. Findings are warnings here: a file of
-// unfinished content may be packed, and `verify` tells what is wrong with it.
-void derive_header(const std::vector<uint8_t> &bytes, const pack_arguments &arguments,
-                   neff_write_options *options, finding_sink &findings) {
+// Fills the header's fields that follow from the content, as far as they are not given. Findings
+// are warnings here: unfinished content may be packed, and `verify` tells what is wrong with it.
+void derive_header(const pack_arguments &arguments, finding_sink &findings,
+                   std::vector<uint8_t> *bytes) {
   std::shared_ptr<const neff> source;
-  if (neff_open(bytes, {}, findings, &source) != NRT_SUCCESS)
+  if (neff_open(*bytes, {}, findings, &source) != NRT_SUCCESS)
     return;
   std::unique_ptr<kelf_nn_t> nn;
   kelf_options lowering;
   lowering.allow_legacy_neff = true;
   if (kelf_load_nn(source, lowering, findings, &nn) != NRT_SUCCESS)
     return;
+  neff_header_t header = source->header;
   if (!arguments.lnc_given)
-    options->lnc_size = static_cast<uint32_t>(nn->kbins.size());
+    header.lnc_size = static_cast<uint32_t>(nn->kbins.size());
   if (!arguments.features_given) {
-    options->feature_bits = nn->target == KELF_TARGET_SUNDA ? 0 : 0x800;
-    if (options->lnc_size > 1)
-      options->feature_bits |= NEFF_FEATURE_VNC;
+    header.feature_bits = nn->target == KELF_TARGET_SUNDA ? 0 : 0x800;
+    if (header.lnc_size > 1)
+      header.feature_bits |= NEFF_FEATURE_VNC;
   }
+  memcpy(bytes->data(), &header, sizeof(header));
 }
 
 }  // namespace
@@ -280,19 +282,12 @@ int command_pack(const pack_arguments &arguments) {
   NRT_STATUS status = neff_collect_directory(arguments.directory, findings, &members);
   if (status != NRT_SUCCESS)
     return tool_fail(arguments.json, arguments.directory, status, findings);
-  neff_write_options options = arguments.options;
   std::vector<uint8_t> bytes;
-  status = neff_write(members, options, findings, &bytes);
-  if (status == NRT_SUCCESS) {
-    derive_header(bytes, arguments, &options, findings);
-    // Written again: the header's fields follow from the content.
-    finding_sink second;
-    status = neff_write(members, options, second, &bytes);
-    for (const finding &f : second.all())
-      findings.add(f.status, f.where, "{}", f.what);
-  }
+  status = neff_write(members, arguments.options, findings, &bytes);
   if (status != NRT_SUCCESS)
     return tool_fail(arguments.json, arguments.directory, status, findings);
+  members.clear();
+  derive_header(arguments, findings, &bytes);
   if (!findings.empty()) {
     tool_note(
         fmt::format("neff: {}: packed, but its content would be refused:\n", arguments.directory));

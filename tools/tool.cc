@@ -68,12 +68,15 @@ std::string tool_printable(std::string_view text) {
   return out;
 }
 
+std::string tool_finding_text(const std::string &file, const finding &f) {
+  std::string where = f.where == file ? "" : tool_printable(f.where) + ": ";
+  return fmt::format("{}: {}{} [{}]\n", tool_printable(file), where, tool_printable(f.what),
+                     nrt_get_status_as_str(f.status));
+}
+
 void tool_report(const std::string &file, const finding_sink &findings) {
-  for (const finding &f : findings.all()) {
-    std::string where = f.where == file ? "" : tool_printable(f.where) + ": ";
-    tool_note(fmt::format("neff: {}: {}{} [{}]\n", tool_printable(file), where,
-                          tool_printable(f.what), nrt_get_status_as_str(f.status)));
-  }
+  for (const finding &f : findings.all())
+    tool_note("neff: " + tool_finding_text(file, f));
 }
 
 void tool_put_status(json_out &json, NRT_STATUS status) {

@@ -33,6 +33,8 @@ void tool_note(const std::string &text);
 // Names come from files: control characters are shown, not sent to the terminal.
 std::string tool_printable(std::string_view text);
 
+// "FILE: where: what [NRT_INVALID]", one line.
+std::string tool_finding_text(const std::string &file, const finding &f);
 // One line per finding on standard error: "neff: FILE: where: what [NRT_INVALID]".
 void tool_report(const std::string &file, const finding_sink &findings);
 // {"status", "code", "where", "what"} each.

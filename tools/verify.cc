@@ -69,8 +69,7 @@ int command_verify(const std::vector<std::string> &files, bool json) {
       if (findings.empty())
         tool_print(fmt::format("{}: ok\n", tool_printable(file)));
       for (const finding &f : findings.all())
-        tool_print(fmt::format("{}: {}: {} [{}]\n", tool_printable(file), tool_printable(f.where),
-                               tool_printable(f.what), nrt_get_status_as_str(f.status)));
+        tool_print(tool_finding_text(file, f));
       continue;
     }
     out.begin_object().field("file", file).field("ok", findings.empty());
