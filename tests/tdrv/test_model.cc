@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <iterator>
 #include <thread>
 
 #include "tests/tdrv/machine.h"
@@ -222,6 +223,48 @@ TEST(Model, TwoFailingSubgraphsWriteOneLine) {
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_THAT(errors[0], HasSubstr("bad of sg01"));
   EXPECT_EQ(m.chunks(), before);
+}
+
+// Both uploads run at the same time and both fail: still one line, written by the caller's thread.
+TEST(Model, TwoFailingUploadsWriteOneLine) {
+  machine m;
+  log_watch log;
+  auto nn = all_kinds(2);
+  auto before = m.chunks();
+  const mock_fault_t faults[] = {{NEURON_IOCTL_MEM_COPY, 1, EIO, true},
+                                 {NEURON_IOCTL_MEM_COPY64, 1, EIO, true},
+                                 {NEURON_IOCTL_MEM_COPY_ASYNC, 1, EIO, true},
+                                 {NEURON_IOCTL_MEM_COPY_ASYNC64, 1, EIO, true}};
+  ASSERT_EQ(mock_set_faults(m.host(), faults, std::size(faults)), 0);
+  for (int i = 0; i < 20; ++i) {
+    unsigned long own = nlog_thread_error_count();
+    loaded model(m, *nn);
+    EXPECT_EQ(model.status, NRT_FAILURE);
+    EXPECT_EQ(nlog_thread_error_count(), own + 1);
+    EXPECT_EQ(log.take_errors().size(), 1u);
+  }
+  m.heal();
+  EXPECT_EQ(m.chunks(), before);
+}
+
+// Equal loads on equal machines give equal plans.
+TEST(Model, AddressesAreTheSameInEveryRun) {
+  auto nn = all_kinds(2);
+  std::vector<uint64_t> first;
+  for (int run = 0; run < 5; ++run) {
+    machine m;
+    loaded a(m, *nn), b(m, *nn);
+    std::vector<uint64_t> plan;
+    for (uint32_t id = 0; id < 9; ++id) {
+      for (uint32_t sg = 0; sg < 2; ++sg) {
+        plan.push_back(a.address(id, sg));
+        plan.push_back(b.address(id, sg));
+      }
+    }
+    if (run == 0)
+      first = plan;
+    EXPECT_EQ(plan, first);
+  }
 }
 
 TEST(Model, Invariant29UnloadingOneLeavesTheOthersAlone) {
