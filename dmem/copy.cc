@@ -94,6 +94,8 @@ int staged_start(staged_t *s, size_t index) {
                                   s->pending > 0 ? s->pending : -1, &handle);
   if (result == 0)
     s->pending = handle;
+  else if (s->pending > 0)  // may be in flight although the wait for the one before it failed
+    hal_mem_copy_wait(device, src, dst, 3 - s->pending);
   return result;
 }
 
@@ -125,7 +127,7 @@ int staged_copyin(staged_t *s, const uint8_t *source) {
   int result = 0;
   size_t count = (s->size + s->chunk - 1) / s->chunk;
   for (size_t i = 0; i < count && result == 0; ++i) {
-    // The copy of chunk i - 2, which used this half, ended before chunk i - 1 was started.
+    // Nothing reads this half any more: starting chunk i - 1 waited for chunk i - 2.
     memcpy(staged_half(s, i), source + i * s->chunk, staged_length(s, i));
     result = staged_start(s, i);
   }

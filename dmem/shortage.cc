@@ -50,14 +50,17 @@ hal_chunk_t *dump_chunks(const physical_core_t *pcore, uint32_t channel, uint32_
 }
 
 bool measure(const physical_core_t *pcore, uint32_t channel, room_t *room) {
+  uint64_t hbm_size = 0;
   uint32_t count = 0;
+  if (hal_hbm_size(pcore->device, channel, &hbm_size) != 0)
+    return false;
   hal_chunk_t *chunks = dump_chunks(pcore, channel, &count);
   if (chunks == nullptr)
     return false;
   const hal_arch_t *arch = pcore->arch;
   uint64_t at = arch->hbm_base[channel];
-  uint64_t end = at + arch->hbm_size;
-  uint64_t border = end - arch->hbm_small_pool;
+  uint64_t end = at + hbm_size;
+  uint64_t border = end - std::min(arch->hbm_small_pool, hbm_size);
   *room = room_t{};
   for (uint32_t i = 0; i < count; ++i) {
     add_free(room, at, chunks[i].pa, border);
@@ -87,7 +90,10 @@ void dmem_report_shortage(const physical_core_t *pcore, uint64_t size, uint64_t 
   dmem_format_size(size, wanted);
   dmem_format_size(table.hbm_total[channel], held);
   room_t room;
-  if (measure(pcore, channel, &room)) {
+  // A hole that would have taken the request means that the channel is not what it seems (a smaller
+  // one, on a chip whose driver does not tell): then no figure is better than a wrong one.
+  if (measure(pcore, channel, &room) &&
+      room.largest_hole < size + std::max<uint64_t>(alignment, DMEM_PAGE_SIZE)) {
     dmem_format_size(room.free_bytes, free_text);
     dmem_format_size(room.largest_hole, hole);
   }

@@ -159,6 +159,9 @@ struct hal_chunk_t {
 // -EAGAIN when there are more than fit (*count is set, no data).
 int hal_dump_chunks(hal_device_t *device, uint32_t hbm_index, hal_chunk_t *chunks, uint32_t *count);
 
+// Bytes of an HBM channel: the driver's word where it has one (v3), else the architecture's size.
+int hal_hbm_size(hal_device_t *device, uint32_t hbm_index, uint64_t *size);
+
 // Core init state machine (CINIT_SET_STATE): wanted state in, state after the call out.
 int hal_core_init_state(hal_device_t *device, uint32_t nc_id, uint32_t state, uint32_t *new_state);
 

@@ -292,3 +292,18 @@ int hal_dump_chunks(hal_device_t *device, uint32_t hbm_index, hal_chunk_t *chunk
     *count = arg.num_entries_out;
   return result;
 }
+
+int hal_hbm_size(hal_device_t *device, uint32_t hbm_index, uint64_t *size) {
+  const hal_arch_t *arch = device->hal->arch;
+  if (hbm_index >= arch->hbm_count)
+    return -EINVAL;
+  struct neuron_ioctl_resource_mmap_info arg = {};
+  arg.block = NEURON_MMAP_BLOCK_HBM;
+  arg.block_id = hbm_index;
+  arg.resource = NEURON_MMAP_RESOURCE_DMEM;
+  int result = hal_device_request(device, NEURON_IOCTL_RESOURCE_MMAP_INFO, &arg);
+  if (result != 0 && result != -EINVAL)
+    return result;
+  *size = result == 0 && arg.size != 0 ? arg.size : arch->hbm_size;
+  return 0;
+}

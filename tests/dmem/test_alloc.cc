@@ -437,6 +437,27 @@ TEST(Invariant13, RealShortageNamesEverything) {
                         HasSubstr("held by this process: 20.000GB"))));
 }
 
+// A machine with less memory than its type: the driver tells on v3 and does not on v2.
+TEST(Invariant13, ShortageOnSmallerMemory) {
+  for (bool v3 : {true, false}) {
+    machine m;
+    mock_dev_options_t options = {};
+    options.instance = v3 ? "trn2.3xlarge" : "trn1.2xlarge";
+    options.hbm_size = 4 * kGiB;
+    m.open(options);
+    m.device_mem(2 * kGiB);
+    log_lines errors(NLOG_LEVEL_ERROR);
+    dmem_t *mem = nullptr;
+    EXPECT_EQ(dmem_alloc(m.allocators[0], 2 * kGiB, kDevice, 0, nullptr, kTensor, nullptr, &mem),
+              NRT_RESOURCE);
+    EXPECT_THAT(errors.lines,
+                ElementsAre(AllOf(HasSubstr("2147483648 bytes"),
+                                  HasSubstr(v3 ? "free: 1.984GB, largest hole: 1.000GB"
+                                               : "free: an unknown amount"),
+                                  HasSubstr("held by this process: 2.000GB"))));
+  }
+}
+
 TEST(Invariant14, FallbackLooksTheSame) {
   machine m;
   m.open("trn2.3xlarge");

@@ -128,25 +128,40 @@ constexpr uint32_t MEM_ALLOC = 0x80084E15, MEM_ALLOC_V2 = 0x80084E66, MEM_ALLOC_
                    CINIT_SET_STATE = 0x40084E5B, COMPATIBLE_VERSION = 0x40084E5D,
                    DEVICE_BASIC_INFO = 0x40084E64, MEM_COPY_ASYNC = 0xC0304E6C,
                    MEM_COPY_ASYNC64 = 0xC0384E6C, MEM_COPY_ASYNC_WAIT = 0x40184E6D,
-                   DRIVER_INFO_GET = 0x80184E6E, DUMP_MEM_CHUNKS = 0x80084E74;
+                   DRIVER_INFO_GET = 0x80184E6E, RESOURCE_MMAP_INFO = 0xC0204E70,
+                   DUMP_MEM_CHUNKS = 0x80084E74;
 }  // namespace req
 
 // A driver of the given architecture, features and API range with `devices` nodes.
 inline void script_driver(recorder *r, uint32_t arch, uint64_t features, uint32_t api_min,
                           uint32_t api_max, std::vector<int> devices = {0}) {
-  r->sizes = {{req::MEM_ALLOC, 32},        {req::MEM_ALLOC_V2, 40},
-              {req::MEM_ALLOC_V2MT, 48},   {req::MEM_ALLOC_V2MT64, 56},
-              {req::MEM_FREE, 8},          {req::MEM_COPY, 32},
-              {req::MEM_COPY64, 40},       {req::MEM_BUF_COPY, 32},
-              {req::MEM_BUF_COPY64, 40},   {req::MEM_GET_PA, 16},
-              {req::MEM_GET_INFO, 24},     {req::MEMSET, 24},
-              {req::MEMSET64, 32},         {req::MEM_GET_EXTENDED_INFO, 48},
-              {req::NC_RANGE_MARK, 24},    {req::NC_RANGE_MARK_EXT0, 80},
-              {req::NC_RANGE_UNMARK, 24},  {req::NC_RANGE_UNMARK_EXT0, 80},
-              {req::CINIT_SET_STATE, 12},  {req::COMPATIBLE_VERSION, 8},
-              {req::DEVICE_BASIC_INFO, 8}, {req::MEM_COPY_ASYNC, 48},
-              {req::MEM_COPY_ASYNC64, 56}, {req::MEM_COPY_ASYNC_WAIT, 24},
-              {req::DRIVER_INFO_GET, 24},  {req::DUMP_MEM_CHUNKS, 24}};
+  r->sizes = {{req::MEM_ALLOC, 32},
+              {req::MEM_ALLOC_V2, 40},
+              {req::MEM_ALLOC_V2MT, 48},
+              {req::MEM_ALLOC_V2MT64, 56},
+              {req::MEM_FREE, 8},
+              {req::MEM_COPY, 32},
+              {req::MEM_COPY64, 40},
+              {req::MEM_BUF_COPY, 32},
+              {req::MEM_BUF_COPY64, 40},
+              {req::MEM_GET_PA, 16},
+              {req::MEM_GET_INFO, 24},
+              {req::MEMSET, 24},
+              {req::MEMSET64, 32},
+              {req::MEM_GET_EXTENDED_INFO, 48},
+              {req::NC_RANGE_MARK, 24},
+              {req::NC_RANGE_MARK_EXT0, 80},
+              {req::NC_RANGE_UNMARK, 24},
+              {req::NC_RANGE_UNMARK_EXT0, 80},
+              {req::CINIT_SET_STATE, 12},
+              {req::COMPATIBLE_VERSION, 8},
+              {req::DEVICE_BASIC_INFO, 8},
+              {req::MEM_COPY_ASYNC, 48},
+              {req::MEM_COPY_ASYNC64, 56},
+              {req::MEM_COPY_ASYNC_WAIT, 24},
+              {req::RESOURCE_MMAP_INFO, 32},
+              {req::DRIVER_INFO_GET, 24},
+              {req::DUMP_MEM_CHUNKS, 24}};
   for (int device : devices)
     r->nodes.insert("/dev/neuron" + std::to_string(device));
   r->files["/sys/module/neuron/version"] = "2.24.7.0\n";

@@ -340,6 +340,22 @@ TEST_P(Backends, VersionRange) {
   host = nullptr;  // a failed open has freed it with the back end
 }
 
+TEST_P(Backends, SizeOfAChannel) {
+  mock_dev_options_t options = {};
+  options.hbm_size = 4ull << 30;
+  open(options);
+  uint64_t size = 0;
+  for (uint32_t hbm = 0; hbm < 4; ++hbm) {
+    EXPECT_EQ(hal_hbm_size(device, hbm, &size), 0);
+    EXPECT_EQ(size, 4ull << 30);
+  }
+  EXPECT_EQ(hal_hbm_size(device, 4, &size), -EINVAL);
+  close();
+  open("trn1.2xlarge");
+  EXPECT_EQ(hal_hbm_size(device, 1, &size), 0);  // no such entry on v2: the chip's own size
+  EXPECT_EQ(size, 16ull << 30);
+}
+
 TEST_P(Backends, CoreInit) {
   open("trn2.3xlarge");
   uint32_t state = 0;

@@ -165,6 +165,19 @@ TEST_F(Marshal, Queries) {
   EXPECT_TRUE(r.ioctls.empty());
 }
 
+TEST_F(Marshal, SizeOfAChannel) {
+  open(3, kAll);
+  r.responses[req::RESOURCE_MMAP_INFO] = [](void *arg) {
+    uint64_t answer[2] = {0x4000000000, 0x123456789000};
+    memcpy(static_cast<uint8_t *>(arg) + 16, answer, sizeof(answer));
+    return 0L;
+  };
+  uint64_t size = 0;
+  EXPECT_EQ(hal_hbm_size(device, 1, &size), 0);
+  expect_one(req::RESOURCE_MMAP_INFO, bytes().u32(2).u32(1).u32(3).u32(0).u64(0).u64(0));
+  EXPECT_EQ(size, 0x123456789000u);
+}
+
 TEST_F(Marshal, CoreInitState) {
   open(3, kAll);
   r.responses[req::CINIT_SET_STATE] = [](void *arg) {
