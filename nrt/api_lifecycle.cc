@@ -94,14 +94,14 @@ extern "C" {
 NRT_STATUS nrt_init(nrt_framework_type_t framework, const char *fw_version,
                     const char *fal_version) {
   (void)framework;  // for tools; nothing reads it yet
-  return api_call(__func__, [&, api = __func__] {
+  return api_call(__func__, [&](const char *api) {
     return runtime_init(api, fw_version != nullptr ? fw_version : "",
                         fal_version != nullptr ? fal_version : "");
   });
 }
 
 NRT_STATUS nrt_get_version(nrt_version_t *ver, size_t size) {
-  return api_call(__func__, [&, api = __func__]() -> NRT_STATUS {
+  return api_call(__func__, [&](const char *api) -> NRT_STATUS {
     if (ver == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     if (size < offsetof(nrt_version_t, git_hash))
@@ -122,7 +122,7 @@ NRT_STATUS nrt_get_version(nrt_version_t *ver, size_t size) {
 }
 
 NRT_STATUS nrt_get_instance_info(nrt_instance_info_t *info, size_t instance_info_len) {
-  return api_with_machine(__func__, [&, api = __func__](hal_t *hal, runtime_t *) -> NRT_STATUS {
+  return api_with_machine(__func__, [&](const char *api, hal_t *hal, runtime_t *) -> NRT_STATUS {
     if (info == nullptr || instance_info_len == 0)
       return api_fail(api, NRT_INVALID, "result pointer {}, room for {} bytes",
                       static_cast<const void *>(info), instance_info_len);
@@ -160,7 +160,7 @@ NRT_STATUS nrt_get_visible_nc_count(uint32_t *vnc_count) {
 
 NRT_STATUS nec_get_virtual_core_size(uint32_t *virtual_core_size) {
   return api_with_machine(__func__,
-                          [&, api = __func__](hal_t *hal, runtime_t *runtime) -> NRT_STATUS {
+                          [&](const char *api, hal_t *hal, runtime_t *runtime) -> NRT_STATUS {
                             if (virtual_core_size == nullptr)
                               return api_fail(api, NRT_INVALID, "result pointer is NULL");
                             if (runtime == nullptr)
@@ -171,7 +171,7 @@ NRT_STATUS nec_get_virtual_core_size(uint32_t *virtual_core_size) {
 }
 
 NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (host_device_id == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     const hal_identity_t *identity = hal_identity(r.hal);
@@ -197,7 +197,7 @@ NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id) {
 }
 
 NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count, uint32_t *host_did_to_rid_map) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (count == nullptr || host_did_to_rid_map == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     uint32_t ids[HAL_MAX_DEVICES];
@@ -214,7 +214,7 @@ NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count, uint32_t *host_did_to
 
 NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
                                     size_t stats_size_in, size_t *stats_size_out) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (stats == nullptr || stats_size_out == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     const vcore_t *vcore = tdrv_vcore(r.tdrv, vnc);

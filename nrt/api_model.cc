@@ -131,7 +131,7 @@ extern "C" {
 NRT_STATUS nrt_load(const void *neff_bytes, size_t size, int32_t vnc, int32_t vnc_count,
                     nrt_model_t **model) {
   (void)vnc_count;  // deprecated; clients pass -1, 1 and real counts
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (model == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     return load(api, r, neff_bytes, size, vnc, model);
@@ -142,7 +142,7 @@ NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc
                                 uint32_t ctx_device_id, uint32_t ctx_device_count,
                                 nrt_model_t **model) {
   (void)vnc_count;
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (model == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     *model = nullptr;
@@ -160,7 +160,7 @@ NRT_STATUS nrt_load_collectives(const void *neff_bytes, size_t size, int32_t vnc
 NRT_STATUS nrt_unload(nrt_model_t *model) {
   if (runtime_status() == NRT_CLOSED)
     return NRT_CLOSED;  // nrt_close has unloaded it
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     if (api_find(api, r.models, model, "model", &status) == nullptr)
       return status;
@@ -188,7 +188,7 @@ NRT_STATUS nrt_get_model_instance_count(nrt_model_t *model, uint32_t *instance_c
 
 NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, size_t info_size_in,
                               size_t *info_size_out) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (info == nullptr || info_size_out == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     if (info_size_in < sizeof(info->vnc))
@@ -206,7 +206,7 @@ NRT_STATUS nrt_get_model_info(const nrt_model_t *model, nrt_model_info_t *info, 
 }
 
 NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model, nrt_tensor_info_array_t **tensor_info) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (tensor_info == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     *tensor_info = nullptr;
@@ -223,7 +223,7 @@ NRT_STATUS nrt_get_model_tensor_info(nrt_model_t *model, nrt_tensor_info_array_t
 }
 
 NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *tensor_info) {
-  return api_call(__func__, [&, api = __func__]() -> NRT_STATUS {
+  return api_call(__func__, [&](const char *api) -> NRT_STATUS {
     if (tensor_info == nullptr)
       return NRT_SUCCESS;
     {

@@ -52,7 +52,7 @@ NRT_STATUS with(const char *api, handle_table<T> &table, const void *handle, Bod
   return api_call(api, [&]() -> NRT_STATUS {
     NRT_STATUS status;
     std::shared_ptr<T> object = api_find(api, table, handle, "options", &status);
-    return object == nullptr ? status : body(*object);
+    return object == nullptr ? status : api_invoke(api, body, *object);
   });
 }
 
@@ -117,7 +117,7 @@ NRT_STATUS nrt_inspect_config_set_session_id(nrt_inspect_config_t *options, int 
 
 NRT_STATUS nrt_inspect_config_set_output_dir(nrt_inspect_config_t *options,
                                              const char *output_dir) {
-  return with(__func__, tables().inspect, options, [&, api = __func__](inspect_config_t &c) {
+  return with(__func__, tables().inspect, options, [&](const char *api, inspect_config_t &c) {
     return set_text(api, output_dir, &c.output_dir);
   });
 }
@@ -132,14 +132,14 @@ NRT_STATUS nrt_inspect_config_set_sys_trace_max_events_per_nc(
 
 NRT_STATUS nrt_inspect_config_set_capture_enabled_for_nc(nrt_inspect_config_t *options,
                                                          uint32_t nc_idx, bool enabled) {
-  return with(__func__, tables().inspect, options, [&, api = __func__](inspect_config_t &c) {
+  return with(__func__, tables().inspect, options, [&](const char *api, inspect_config_t &c) {
     return set_core(api, c.trace, nc_idx, enabled);
   });
 }
 
 NRT_STATUS nrt_inspect_config_set_capture_enabled_for_event_type_string(
     nrt_inspect_config_t *options, const char *event_type, bool enabled) {
-  return with(__func__, tables().inspect, options, [&, api = __func__](inspect_config_t &c) {
+  return with(__func__, tables().inspect, options, [&](const char *api, inspect_config_t &c) {
     return set_event(api, c.trace, event_type, enabled);
   });
 }
@@ -163,7 +163,7 @@ NRT_STATUS nrt_inspect_config_set_enable_inspect_on_fail(nrt_inspect_config_t *o
 NRT_STATUS nrt_inspect_config_set_inspect_device_profile_mode(
     nrt_inspect_config_t *options, nrt_inspect_device_profile_mode_t mode) {
   return with(__func__, tables().inspect, options,
-              [&, api = __func__](inspect_config_t &c) -> NRT_STATUS {
+              [&](const char *api, inspect_config_t &c) -> NRT_STATUS {
                 int value = static_cast<int>(mode);
                 if (value < NRT_INSPECT_DEVICE_PROFILE_MODE_DISABLED ||
                     value > NRT_INSPECT_DEVICE_PROFILE_MODE_SESSION)
@@ -176,7 +176,7 @@ NRT_STATUS nrt_inspect_config_set_inspect_device_profile_mode(
 NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *options, const char *activity_type,
                                            bool enabled) {
   return with(__func__, tables().inspect, options,
-              [&, api = __func__](inspect_config_t &c) -> NRT_STATUS {
+              [&](const char *api, inspect_config_t &c) -> NRT_STATUS {
                 std::string_view name = activity_type != nullptr ? activity_type : "NULL";
                 uint32_t bits = name == "all" ? ACTIVITY_ALL : 0;
                 for (uint32_t i = 0; i < ACTIVITY_COUNT; ++i) {
@@ -191,7 +191,7 @@ NRT_STATUS nrt_inspect_config_set_activity(nrt_inspect_config_t *options, const 
 }
 
 NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_types, size_t *count) {
-  return api_call(__func__, [&, api = __func__] {
+  return api_call(__func__, [&](const char *api) {
     return hand_out(api, {kActivities.begin(), kActivities.end()}, activity_types, count);
   });
 }
@@ -199,7 +199,7 @@ NRT_STATUS nrt_inspect_config_get_all_activity_types(const char ***activity_type
 NRT_STATUS nrt_inspect_config_get_enabled_activity_types(nrt_inspect_config_t *options,
                                                          const char ***activity_types,
                                                          size_t *count) {
-  return with(__func__, tables().inspect, options, [&, api = __func__](inspect_config_t &c) {
+  return with(__func__, tables().inspect, options, [&](const char *api, inspect_config_t &c) {
     std::vector<std::string_view> names;
     for (uint32_t i = 0; i < ACTIVITY_COUNT; ++i) {
       if ((c.activities & (1u << i)) != 0)
@@ -225,9 +225,10 @@ NRT_STATUS nrt_profile_continuous_options_free(nrt_profile_continuous_options_t 
 
 NRT_STATUS nrt_profile_continuous_options_set_output_dir(nrt_profile_continuous_options_t *options,
                                                          const char *output_dir) {
-  return with(__func__, tables().continuous, options, [&, api = __func__](continuous_options_t &c) {
-    return set_text(api, output_dir, &c.output_dir);
-  });
+  return with(__func__, tables().continuous, options,
+              [&](const char *api, continuous_options_t &c) {
+                return set_text(api, output_dir, &c.output_dir);
+              });
 }
 
 // --- system trace --------------------------------------------------------------------------------
@@ -258,26 +259,26 @@ void nrt_sys_trace_config_set_max_events_per_nc(nrt_sys_trace_config_t *options,
 void nrt_sys_trace_config_set_capture_enabled_for_nc(nrt_sys_trace_config_t *options,
                                                      uint32_t nc_idx, bool enabled) {
   (void)with(__func__, tables().trace, options,
-             [&, api = __func__](trace_filter_t &f) { return set_core(api, f, nc_idx, enabled); });
+             [&](const char *api, trace_filter_t &f) { return set_core(api, f, nc_idx, enabled); });
 }
 
 NRT_STATUS nrt_sys_trace_config_set_capture_enabled_for_event_type(nrt_sys_trace_config_t *options,
                                                                    const char *event_type,
                                                                    bool enabled) {
-  return with(__func__, tables().trace, options, [&, api = __func__](trace_filter_t &f) {
+  return with(__func__, tables().trace, options, [&](const char *api, trace_filter_t &f) {
     return set_event(api, f, event_type, enabled);
   });
 }
 
 NRT_STATUS nrt_sys_trace_get_event_types(const char ***event_types, size_t *count) {
-  return api_call(__func__, [&, api = __func__] {
+  return api_call(__func__, [&](const char *api) {
     return hand_out(api, event_type_names(), event_types, count);
   });
 }
 
 NRT_STATUS nrt_sys_trace_config_get_enabled_event_types(nrt_sys_trace_config_t *options,
                                                         const char ***event_types, size_t *count) {
-  return with(__func__, tables().trace, options, [&, api = __func__](trace_filter_t &f) {
+  return with(__func__, tables().trace, options, [&](const char *api, trace_filter_t &f) {
     std::vector<std::string_view> names;
     const auto &all = event_type_names();
     for (size_t i = 0; i < all.size(); ++i) {

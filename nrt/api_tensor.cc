@@ -77,7 +77,7 @@ extern "C" {
 
 NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc, size_t size,
                                const char *name, nrt_tensor_t **tensor) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (tensor == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     *tensor = nullptr;
@@ -91,7 +91,7 @@ NRT_STATUS nrt_tensor_allocate(nrt_tensor_placement_t tensor_placement, int vnc,
 }
 
 NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (tensor == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     *tensor = nullptr;
@@ -102,7 +102,7 @@ NRT_STATUS nrt_tensor_allocate_empty(const char *name, nrt_tensor_t **tensor) {
 }
 
 NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t size) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     tensor_ref object = find_tensor(api, r, tensor, &status);
     if (object == nullptr)
@@ -115,7 +115,7 @@ NRT_STATUS nrt_tensor_attach_buffer(nrt_tensor_t *tensor, void *buffer, size_t s
 
 NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t offset, size_t size,
                                      const char *name, nrt_tensor_t **tensor_slice) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (tensor_slice == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     NRT_STATUS status;
@@ -142,7 +142,7 @@ void nrt_tensor_free(nrt_tensor_t **tensor) {
 }
 
 NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset, size_t size) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     tensor_ref object = find_tensor(api, r, tensor, &status);
     if (object == nullptr)
@@ -154,7 +154,7 @@ NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset,
 }
 
 NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset, size_t size) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     tensor_ref object = find_tensor(api, r, tensor, &status);
     if (object == nullptr)
@@ -186,7 +186,7 @@ NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches, uint64_t nu
 
 NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset, nrt_tensor_t *dst,
                            size_t dst_offset, size_t size) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     tensor_ref source = find_tensor(api, r, src, &status);
     if (source == nullptr)
@@ -199,7 +199,7 @@ NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset, nrt_tenso
 }
 
 NRT_STATUS nrt_tensor_memset(nrt_tensor_t *tensor, uint64_t offset, int value, size_t size) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     tensor_ref object = find_tensor(api, r, tensor, &status);
     if (object == nullptr)
@@ -223,7 +223,7 @@ size_t nrt_tensor_get_size(const nrt_tensor_t *tensor) {
 
 void *nrt_tensor_get_va(const nrt_tensor_t *tensor) {
   void *va = nullptr;
-  (void)api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  (void)api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     if (tensor_ref object = find_tensor(api, r, tensor, &status); object != nullptr)
       va = tensor_get_va(object->tensor);
@@ -234,7 +234,7 @@ void *nrt_tensor_get_va(const nrt_tensor_t *tensor) {
 
 NRT_STATUS nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
                                                  nrt_tensor_device_allocation_info_t *alloc_info) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (alloc_info == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     NRT_STATUS status;
@@ -263,7 +263,7 @@ NRT_STATUS nrt_memcpy_to_device(void *dest, const void *src, size_t size) {
 }
 
 NRT_STATUS nrt_allocate_tensor_set(nrt_tensor_set_t **result) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (result == nullptr)
       return api_fail(api, NRT_INVALID, "result pointer is NULL");
     *result = nullptr;
@@ -286,7 +286,7 @@ void nrt_destroy_tensor_set(nrt_tensor_set_t **tensor_set) {
 
 NRT_STATUS nrt_add_tensor_to_tensor_set(nrt_tensor_set_t *tensor_set, const char *tensor_name,
                                         nrt_tensor_t *tensor) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
     auto set = api_find(api, r.sets, tensor_set, "tensor set", &status);
     if (set == nullptr || find_tensor(api, r, tensor, &status) == nullptr)
@@ -301,7 +301,7 @@ NRT_STATUS nrt_add_tensor_to_tensor_set(nrt_tensor_set_t *tensor_set, const char
 
 NRT_STATUS nrt_get_tensor_from_tensor_set(nrt_tensor_set_t *tensor_set, const char *tensor_name,
                                           nrt_tensor_t **tensor) {
-  return api_guarded(__func__, [&, api = __func__](runtime_t &r) -> NRT_STATUS {
+  return api_guarded(__func__, [&](const char *api, runtime_t &r) -> NRT_STATUS {
     if (tensor == nullptr || tensor_name == nullptr)
       return api_fail(api, NRT_INVALID, "{} is NULL",
                       tensor == nullptr ? "result pointer" : "name");

@@ -109,7 +109,7 @@ void *nrt_get_libnccl_net(int *err, char *err_msg, size_t err_msg_size) {
 // The mock has no pool engine that could run the image.
 NRT_STATUS nrt_set_pool_eng_ucode(const nrt_ucode_info *ucode_info) {
   return api_with_machine(
-      __func__, [&, api = __func__](hal_t *hal, runtime_t *runtime) -> NRT_STATUS {
+      __func__, [&](const char *api, hal_t *hal, runtime_t *runtime) -> NRT_STATUS {
         if (ucode_info == nullptr)
           return api_fail(api, NRT_INVALID, "image description is NULL");
         if (runtime != nullptr)

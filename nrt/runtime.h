@@ -10,6 +10,8 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "base/nlog.h"
 #include "hal/hal.h"
@@ -80,11 +82,20 @@ NRT_STATUS api_fail(const char *api, NRT_STATUS status, fmt::format_string<Args.
 // "called before nrt_init" and its like, as the ERROR line of `api`.
 NRT_STATUS api_refuse_state(const char *api, NRT_STATUS status);
 
+// Calls `body` with the exported function's name first, if it wants it.
+template <typename Body, typename... Args>
+NRT_STATUS api_invoke(const char *api, Body &body, Args &&...args) {
+  if constexpr (std::is_invocable_v<Body &, const char *, Args...>)
+    return body(api, std::forward<Args>(args)...);
+  else
+    return body(std::forward<Args>(args)...);
+}
+
 // Runs `body`, keeping every exception on this side of the ABI.
 template <typename Body>
 NRT_STATUS api_call(const char *api, Body &&body) noexcept {
   try {
-    return body();
+    return api_invoke(api, body);
   } catch (const std::bad_alloc &) {
     nlog_write(NLOG_NRT, NLOG_LEVEL_ERROR, api, "host memory is exhausted");
     return NRT_RESOURCE;
@@ -104,7 +115,7 @@ NRT_STATUS api_guarded(const char *api, Body &&body) noexcept {
     runtime_lease lease;
     if (lease.status() != NRT_SUCCESS)
       return api_refuse_state(api, lease.status());
-    return body(*lease);
+    return api_invoke(api, body, *lease);
   });
 }
 
@@ -115,7 +126,7 @@ NRT_STATUS api_with_machine(const char *api, Body &&body) noexcept {
   return api_call(api, [&]() -> NRT_STATUS {
     runtime_lease lease;
     if (lease.status() == NRT_SUCCESS)
-      return body((*lease).hal, &*lease);
+      return api_invoke(api, body, (*lease).hal, &*lease);
     hal_options_t options;
     NRT_STATUS status = hal_options_from_env(&options);
     hal_t *hal = nullptr;
@@ -127,7 +138,7 @@ NRT_STATUS api_with_machine(const char *api, Body &&body) noexcept {
       hal_t *hal;
       ~closer() { hal_close(hal); }
     } close_it{hal};
-    return body(hal, static_cast<runtime_t *>(nullptr));
+    return api_invoke(api, body, hal, static_cast<runtime_t *>(nullptr));
   });
 }
 
