@@ -118,7 +118,7 @@ NRT_STATUS load(kmgr_t *kmgr, std::span<const uint8_t> file, int32_t vnc, H_NN *
 
   std::string target = entry->nn->target_name;
   H_NN h_nn = kmgr->registry.add(entry, num_models);
-  placement.release();
+  (void)placement.release();
   uint32_t used_vnc = core.vnc();
   core.keep();
   *out = h_nn;
