@@ -49,13 +49,17 @@ std::string seen(element value) {
 
 // The DOM parser does not say where it stopped. For the report, the on-demand parser goes over the
 // document once more.
-simdjson::error_code walk(simdjson::ondemand::value value);
+// Looking for the place of an error must not use more stack than parsing did: below this depth the
+// search stops where it is.
+constexpr int MAX_WALK_DEPTH = 64;
+
+simdjson::error_code walk(simdjson::ondemand::value value, int depth);
 
 template <typename Container>
-simdjson::error_code walk_members(Container &&container);
+simdjson::error_code walk_members(Container &&container, int depth);
 
 template <>
-simdjson::error_code walk_members(simdjson::ondemand::object &&object) {
+simdjson::error_code walk_members(simdjson::ondemand::object &&object, int depth) {
   for (auto field : object) {
     if (field.error())
       return field.error();
@@ -65,25 +69,27 @@ simdjson::error_code walk_members(simdjson::ondemand::object &&object) {
       return error;
     if (auto error = field.value().get(value))
       return error;
-    if (auto error = walk(value))
+    if (auto error = walk(value, depth + 1))
       return error;
   }
   return simdjson::SUCCESS;
 }
 
 template <>
-simdjson::error_code walk_members(simdjson::ondemand::array &&array) {
+simdjson::error_code walk_members(simdjson::ondemand::array &&array, int depth) {
   for (auto item : array) {
     simdjson::ondemand::value value;
     if (auto error = item.get(value))
       return error;
-    if (auto error = walk(value))
+    if (auto error = walk(value, depth + 1))
       return error;
   }
   return simdjson::SUCCESS;
 }
 
-simdjson::error_code walk(simdjson::ondemand::value value) {
+simdjson::error_code walk(simdjson::ondemand::value value, int depth) {
+  if (depth > MAX_WALK_DEPTH)
+    return simdjson::DEPTH_ERROR;
   simdjson::ondemand::json_type type;
   if (auto error = value.type().get(type))
     return error;
@@ -92,13 +98,13 @@ simdjson::error_code walk(simdjson::ondemand::value value) {
       simdjson::ondemand::object object;
       if (auto error = value.get_object().get(object))
         return error;
-      return walk_members(std::move(object));
+      return walk_members(std::move(object), depth);
     }
     case simdjson::ondemand::json_type::array: {
       simdjson::ondemand::array array;
       if (auto error = value.get_array().get(array))
         return error;
-      return walk_members(std::move(array));
+      return walk_members(std::move(array), depth);
     }
     case simdjson::ondemand::json_type::number:
       return value.get_number().error();
@@ -136,7 +142,7 @@ bool error_offset(std::string_view text, simdjson::error_code error, size_t *out
   simdjson::ondemand::document document;
   simdjson::ondemand::value value;
   const char *location = nullptr;
-  if (parser.iterate(copy).get(document) || document.get_value().get(value) || !walk(value) ||
+  if (parser.iterate(copy).get(document) || document.get_value().get(value) || !walk(value, 0) ||
       document.current_location().get(location) || location < copy.data() ||
       location > copy.data() + copy.size())
     return false;

@@ -480,6 +480,8 @@ TEST(Model, PlacesOfSyntaxErrors) {
       {"{\"nodes\":[1e]}", "not valid JSON"},
       {"{\"a\":18446744073709551616}", "not valid JSON"},
       {std::string(2000, '['), "not valid JSON"},
+      // The search for the place of an error must not exhaust the stack either.
+      {std::string(1000000, '['), "not valid JSON"},
       {std::string(1500, '[') + std::string(1500, ']'), "nested deeper than 1024 levels"},
   };
   for (const auto &c : cases) {
