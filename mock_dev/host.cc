@@ -12,6 +12,7 @@
 #include "mock_dev/chunk.h"
 #include "mock_dev/datastore.h"
 #include "mock_dev/fault.h"
+#include "mock_dev/memfd.h"
 
 namespace {
 
@@ -52,9 +53,9 @@ device_layout_t device_reserve(region_layout_t *region, uint32_t hbms, uint32_t 
 }
 
 int memory_create(mock_memory_t *memory, const char *name, uint64_t size) {
-  memory->fd = memfd_create(name, MFD_CLOEXEC);
+  memory->fd = mock_memfd(name, size);
   memory->size = size;
-  if (memory->fd < 0 || ftruncate(memory->fd, static_cast<off_t>(size)) != 0)
+  if (memory->fd < 0)
     return -ENOMEM;
   return 0;
 }
@@ -140,8 +141,8 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
   for (uint32_t d = 0; d < instance->devices; ++d)
     layouts[d] = device_reserve(&region, hbms, static_cast<uint32_t>(hbm_size >> MOCK_PAGE_SHIFT));
 
-  host->state_fd = memfd_create("neuron-mock-state", MFD_CLOEXEC);
-  if (host->state_fd < 0 || ftruncate(host->state_fd, static_cast<off_t>(region.size)) != 0)
+  host->state_fd = mock_memfd("neuron-mock-state", region.size);
+  if (host->state_fd < 0)
     return -ENOMEM;
   void *va = mmap(nullptr, region.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
                   host->state_fd, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/user_copy.h"
+#include "mock_dev/memfd.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -50,8 +51,8 @@ struct scratch_t {
       return true;
     drop();
     generation = now;
-    fd = memfd_create("neuron-mock-scratch", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, SCRATCH_SIZE) != 0) {
+    fd = mock_memfd("neuron-mock-scratch", SCRATCH_SIZE);
+    if (fd < 0) {
       drop();
       return false;
     }

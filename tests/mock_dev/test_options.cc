@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of a machine, their environment variables, and the fault plan.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdlib>
 
+#include "mock_dev/memfd.h"
 #include "tests/mock_dev/mock_fixture.h"
 
 namespace {
@@ -19,6 +23,20 @@ struct variables_t {
 };
 
 }  // namespace
+
+// A program that closed its standard streams must not print into device memory.
+TEST(Options, MemoryNeverTakesAStandardStream) {
+  int saved = dup(STDIN_FILENO);
+  ASSERT_GE(saved, 0);
+  close(STDIN_FILENO);
+  int fd = mock_memfd("test", 4096);
+  int reopened = open("/dev/null", O_RDONLY);
+  EXPECT_EQ(reopened, STDIN_FILENO) << "still free after the memory file was made";
+  dup2(saved, STDIN_FILENO);
+  close(saved);
+  EXPECT_GT(fd, STDERR_FILENO);
+  close(fd);
+}
 
 TEST(Options, Defaults) {
   mock_dev_options_t o;
