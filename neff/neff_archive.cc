@@ -228,8 +228,9 @@ NRT_STATUS neff_archive_reader::read(std::span<const uint8_t> payload, const nef
     w.sparse = archive_entry_sparse_count(entry) > 0;
     status = w.check_entry(where, entry, size);
     if (status != NRT_SUCCESS) {
-      // Past a claim that is too large the walk can go on; past damage, below, it cannot.
-      if (!findings.collect())
+      // Past a member that is too large the walk can go on, unless skipping it would inflate more
+      // than the whole archive may hold; past damage, below, it cannot.
+      if (!findings.collect() || !range_within(w.bytes, size, w.room.members))
         return status;
       if (first == NRT_SUCCESS)
         first = status;

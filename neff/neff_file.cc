@@ -171,8 +171,9 @@ NRT_STATUS neff_file_read(const std::string &path, finding_sink &findings, neff_
   bool want_ring = true;
   NRT_STATUS status = env_bool("OPENNRT_IO_URING", true, &want_ring);
   if (status != NRT_SUCCESS)
-    return findings.add(status, path,
-                        "OPENNRT_IO_URING is not a boolean; accepted: true, false, 1, 0");
+    return findings.add(status, "environment",
+                        "OPENNRT_IO_URING='{}' is not a boolean; accepted: true, false, 1, 0",
+                        env_string("OPENNRT_IO_URING", ""));
 
   // Opening a pipe would wait for its writer, hence O_NONBLOCK; it means nothing to regular files.
   descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

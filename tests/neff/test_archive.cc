@@ -441,6 +441,20 @@ TEST(Archive, RatioGuard) {
   EXPECT_THAT(r.text(), HasSubstr("OPENNRT_NEFF_MAX_RATIO"));
 }
 
+// A claim above what all members may hold ends the walk in collect mode too: skipping it would
+// inflate without end.
+TEST(Archive, HugeClaimEndsTheWalk) {
+  scratch_dir dir;
+  shell("truncate -s 100000000 " + (dir / "zeros") + " && tar -C " + dir.path() +
+        " --format=ustar -cf - zeros | gzip -9n > " + (dir / "bomb.gz"));
+  neff_open_options options;
+  options.limits.max_total_bytes = 1000;
+  result r = open_payload(slurp(dir / "bomb.gz"), options, true);
+  EXPECT_EQ(r.status, NRT_INVALID);
+  ASSERT_EQ(r.findings.size(), 1u);
+  EXPECT_THAT(r.findings[0].what, HasSubstr("100000000"));
+}
+
 // Entries that are skipped inflate too: their bytes are bounded all the same.
 TEST(Archive, SkippedEntriesAreBounded) {
   scratch_dir dir;
