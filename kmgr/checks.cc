@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kmgr/checks.h"
 
+// A file says in its header how many physical cores it was compiled for; its subgraphs must be one
+// or as many (neff-format.md 6). No logical core could take any other combination.
+static NRT_STATUS check_subgraph_count(const kelf_nn_t &nn, finding_sink &findings) {
+  const neff_header_t &header = nn.source->header;
+  size_t count = nn.kbins.size();
+  if ((header.feature_bits & NEFF_FEATURE_VNC) == 0 || count == 1 || count == header.lnc_size)
+    return NRT_SUCCESS;
+  return findings.add(NRT_INVALID, nn.kelf_member + ": graphs",
+                      "{} subgraphs, but the header asks for logical cores of {} (header+0x{:x}); "
+                      "accepted: 1 or as many",
+                      count, header.lnc_size, offsetof(neff_header_t, lnc_size));
+}
+
 NRT_STATUS kmgr_parse(std::span<const uint8_t> file, const kmgr_options_t &options,
                       finding_sink &findings, std::shared_ptr<const kelf_nn_t> *out) {
   std::shared_ptr<const neff> source;
@@ -12,6 +25,9 @@ NRT_STATUS kmgr_parse(std::span<const uint8_t> file, const kmgr_options_t &optio
   if (status == NRT_SUCCESS)
     status = lowered;
   if (nn != nullptr && lowered == NRT_SUCCESS) {
+    NRT_STATUS counted = check_subgraph_count(*nn, findings);
+    if (status == NRT_SUCCESS)
+      status = counted;
     NRT_STATUS resolved = kelf_resolve_vtpb_remote_variables(*nn, findings);
     if (status == NRT_SUCCESS)
       status = resolved;

@@ -87,6 +87,10 @@ std::vector<defect_t> defects() {
        header<uint32_t>(552, 4));
   file("lnc_size 1", NRT_INVALID, {"header+0x228", "compiled for", "1"}, header<uint32_t>(552, 1));
 
+  file("two subgraphs for cores of one", NRT_INVALID, {"graphs", "2 subgraphs", "header+0x228"},
+       header<uint32_t>(552, 1));
+  list.back().where = CORE_DEFECT;
+
   // Archive.
   file("damaged deflate stream", NRT_INVALID, {},
        [](std::vector<uint8_t> &f) { memset(f.data() + NEFF_HEADER_SIZE + 200, 0xFF, 64); });
