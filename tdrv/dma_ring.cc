@@ -8,17 +8,25 @@
 // line of the record.
 namespace {
 
-[[gnu::noinline, gnu::cold]] NRT_STATUS refuse_range(const mem_ref_t *mr, uint64_t offset,
-                                                     uint64_t size) {
-  NLOG_ERROR(NLOG_TDRV, "variable {} (id {}): {} bytes at offset {} lie outside its {} bytes",
-             mr->name != nullptr ? mr->name : "?", mr->var_id, size, offset, mr->size);
-  return NRT_INVALID;
-}
-
 [[gnu::noinline, gnu::cold]] NRT_STATUS refuse_kind(const mem_ref_t *mr) {
   NLOG_ERROR(NLOG_TDRV, "variable {} (id {}): a {} has no device address of its own",
              mr->name != nullptr ? mr->name : "?", mr->var_id,
              mr->type == MR_LIST ? "list" : "pointer table");
+  return NRT_INVALID;
+}
+
+bool has_no_address(const mem_ref_t *mr) {
+  return mr->type == MR_LIST || mr->type == MR_PTR_TABLE;
+}
+
+// Lists and tables have no bytes, so nearly every range misses them: their kind is the reason to
+// give.
+[[gnu::noinline, gnu::cold]] NRT_STATUS refuse_range(const mem_ref_t *mr, uint64_t offset,
+                                                     uint64_t size) {
+  if (has_no_address(mr))
+    return refuse_kind(mr);
+  NLOG_ERROR(NLOG_TDRV, "variable {} (id {}): {} bytes at offset {} lie outside its {} bytes",
+             mr->name != nullptr ? mr->name : "?", mr->var_id, size, offset, mr->size);
   return NRT_INVALID;
 }
 
@@ -45,7 +53,7 @@ mem_ref_t *lookup_memref_by_idx(const ht_t *mr_set, uint32_t var_id) {
 NRT_STATUS mem_ref_to_addr(const mem_ref_t *mr, uint64_t offset, uint64_t size, uint64_t *addr) {
   if (!range_within(offset, size, mr->size)) [[unlikely]]
     return refuse_range(mr, offset, size);
-  if (mr->type == MR_LIST || mr->type == MR_PTR_TABLE) [[unlikely]]
+  if (has_no_address(mr)) [[unlikely]]
     return refuse_kind(mr);
   if (mr->type == MR_PTR && offset != 0) [[unlikely]]
     return refuse_pointer_offset(mr, offset);
