@@ -51,19 +51,22 @@ constexpr usage_row_t kUsages[DMEM_USAGE_COUNT] = {
 
 }  // namespace
 
-dmem_device_t *dmem_device_create(uint32_t device_id) {
+NRT_STATUS dmem_device_create(uint32_t device_id, dmem_device_t **out) {
+  *out = nullptr;
   uint64_t events = 0;
-  if (env_u64("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", kMemlogDefault, 0, kMemlogLimit, &events) !=
-      NRT_SUCCESS)
-    return nullptr;
+  NRT_STATUS status =
+      env_u64("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", kMemlogDefault, 0, kMemlogLimit, &events);
+  if (status != NRT_SUCCESS)
+    return status;
   auto *device = new (std::nothrow) dmem_device_t{};
   if (device == nullptr || !dmem_memlog_init(&device->log, events)) {
     NLOG_ERROR(NLOG_TDRV, "nd{}: out of host memory for counters", device_id);
     delete device;
-    return nullptr;
+    return NRT_RESOURCE;
   }
   device->device_id = device_id;
-  return device;
+  *out = device;
+  return NRT_SUCCESS;
 }
 
 void dmem_device_destroy(dmem_device_t *device) {

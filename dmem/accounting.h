@@ -14,7 +14,9 @@ struct dmem_usage_table_t {
 };
 
 // nullptr after one ERROR line: no memory, or a malformed NEURON_RT_DEBUG_MEMLOG_MAX_SIZE.
-dmem_device_t *dmem_device_create(uint32_t device_id);
+// Reads NEURON_RT_DEBUG_MEMLOG_MAX_SIZE. NRT_INVALID: malformed; NRT_RESOURCE: host memory. One
+// ERROR line.
+NRT_STATUS dmem_device_create(uint32_t device_id, dmem_device_t **out);
 void dmem_device_destroy(dmem_device_t *device);
 // A consistent copy of all counters.
 void dmem_device_snapshot(dmem_device_t *device, dmem_usage_table_t *out);

@@ -104,12 +104,9 @@ NRT_STATUS open_devices(tdrv_t *tdrv) {
     NRT_STATUS status = hal_device_open(tdrv->hal, tdrv->first_device + i, &d->device);
     if (status != NRT_SUCCESS)
       return status;
-    d->stats = dmem_device_create(hal_device_index(d->device));
-    if (d->stats == nullptr) {
-      NLOG_ERROR(NLOG_TDRV, "no host memory for the counters of device {}",
-                 hal_device_index(d->device));
-      return NRT_RESOURCE;
-    }
+    status = dmem_device_create(hal_device_index(d->device), &d->stats);
+    if (status != NRT_SUCCESS)
+      return status;
   }
   return NRT_SUCCESS;
 }

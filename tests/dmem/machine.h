@@ -43,7 +43,7 @@ struct machine {
     hal_syscalls_t table = route.table();
     ASSERT_EQ(hal_open_with(hal_kernel_ops(), hal_kernel_create(&table), &hal), NRT_SUCCESS);
     ASSERT_EQ(hal_device_open(hal, 0, &device), NRT_SUCCESS);
-    stats = dmem_device_create(0);
+    EXPECT_EQ(dmem_device_create(0, &stats), NRT_SUCCESS);
     ASSERT_NE(stats, nullptr);
     for (uint32_t nc = 0; nc < hal_arch(hal)->cores_per_device; ++nc) {
       cores.push_back(std::make_unique<physical_core_t>());

@@ -151,7 +151,9 @@ TEST_F(Invariant16, LogCanBeOff) {
 TEST(Memlog, MalformedVariable) {
   setenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", "lots", 1);
   log_lines errors(NLOG_LEVEL_ERROR);
-  EXPECT_EQ(dmem_device_create(0), nullptr);
+  dmem_device_t *refused = nullptr;
+  EXPECT_EQ(dmem_device_create(0, &refused), NRT_INVALID);
+  EXPECT_EQ(refused, nullptr);
   EXPECT_THAT(errors.lines, testing::ElementsAre(testing::HasSubstr("lots")));
   unsetenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE");
 }

@@ -237,7 +237,8 @@ TEST(Copy, OtherDeviceIsRefused) {
   m.open("trn1.32xlarge");
   hal_device_t *second = nullptr;
   ASSERT_EQ(hal_device_open(m.hal, 1, &second), NRT_SUCCESS);
-  dmem_device_t *stats = dmem_device_create(1);
+  dmem_device_t *stats = nullptr;
+  ASSERT_EQ(dmem_device_create(1, &stats), NRT_SUCCESS);
   physical_core_t core;
   ASSERT_EQ(pcore_init(&core, second, 1, 0, stats), NRT_SUCCESS);
   EXPECT_EQ(core.core_index, 2u);
