@@ -11,8 +11,11 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <string>
 
@@ -119,9 +122,29 @@ std::unique_ptr<spdlog::formatter> make_formatter() {
   return formatter;
 }
 
-void notice(const std::string &text) {
-  fprintf(stderr, "opennrt: %s\n", text.c_str());
-}
+// One reading of the environment: what it said already, and the files it opened.
+struct configuration {
+  std::set<std::string> told;
+  std::map<std::string, spdlog::sink_ptr> files;
+
+  void notice(const std::string &text) {
+    if (told.insert(text).second)
+      fprintf(stderr, "opennrt: %s\n", text.c_str());
+  }
+
+  // Components that log to one file share it. Throws when it cannot be opened.
+  spdlog::sink_ptr file(const std::string &path) {
+    spdlog::sink_ptr &sink = files[path];
+    if (sink == nullptr) {
+      // spdlog would make missing directories; a mistyped path should be told instead.
+      std::filesystem::path parent = std::filesystem::path(path).parent_path();
+      if (!parent.empty() && !std::filesystem::is_directory(parent))
+        throw spdlog::spdlog_ex("no directory " + parent.string());
+      sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path, false);
+    }
+    return sink;
+  }
+};
 
 // Value of NEURON_RT_<base>_<COMP>, else of NEURON_RT_<base>; empty when neither is set.
 std::string component_variable(const char *base, const char *component, std::string *name) {
@@ -137,7 +160,7 @@ std::string component_variable(const char *base, const char *component, std::str
   return {};
 }
 
-nlog_level parse_level(const std::string &value, const std::string &name) {
+nlog_level parse_level(const std::string &value, const std::string &name, configuration *config) {
   if (value.empty())
     return NLOG_LEVEL_ERROR;
   if (strcasecmp(value.c_str(), "QUIET") == 0 || strcasecmp(value.c_str(), "DISABLED") == 0)
@@ -148,14 +171,14 @@ nlog_level parse_level(const std::string &value, const std::string &name) {
     if (strcasecmp(value.c_str(), kLevelNames[level]) == 0)
       return static_cast<nlog_level>(level);
   }
-  notice(fmt::format(
+  config->notice(fmt::format(
       "{}='{}' is not a log level (QUIET, ERROR, WARN, INFO, DEBUG, TRACE); using ERROR", name,
       value));
   return NLOG_LEVEL_ERROR;
 }
 
 component_state make_sinks(const char *component, const std::string &location,
-                           const std::string &name) {
+                           const std::string &name, configuration *config) {
   auto make_logger = [&](spdlog::sink_ptr sink) {
     sink->set_formatter(make_formatter());
     auto logger = std::make_shared<spdlog::logger>(component, std::move(sink));
@@ -171,13 +194,12 @@ component_state make_sinks(const char *component, const std::string &location,
       return {logger, logger};
     }
     if (!location.empty() && strcasecmp(location.c_str(), "CONSOLE") != 0) {
-      auto logger =
-          make_logger(std::make_shared<spdlog::sinks::basic_file_sink_mt>(location, false));
+      auto logger = make_logger(config->file(location));
       return {logger, logger};
     }
   } catch (const std::exception &e) {
-    notice(fmt::format("{}='{}' cannot be opened ({}); logging to the console", name, location,
-                       e.what()));
+    config->notice(fmt::format("{}='{}' cannot be opened ({}); logging to the console", name,
+                               location, e.what()));
   }
   return {make_logger(std::make_shared<spdlog::sinks::stderr_color_sink_mt>()),
           make_logger(std::make_shared<spdlog::sinks::stdout_color_sink_mt>())};
@@ -210,12 +232,13 @@ void hold(nlog_held_error &held, nlog_component component, const char *function,
 void nlog_configure_from_env() {
   log_state &s = state();
   std::unique_lock lock(s.mutex);
+  configuration config;
   for (int i = 0; i < NLOG_COMPONENT_COUNT; ++i) {
     std::string name;
     std::string location = component_variable("LOG_LOCATION", kComponentNames[i], &name);
-    s.components[i] = make_sinks(kComponentNames[i], location, name);
+    s.components[i] = make_sinks(kComponentNames[i], location, name, &config);
     std::string level = component_variable("LOG_LEVEL", kComponentNames[i], &name);
-    g_levels[i].store(parse_level(level, name), std::memory_order_release);
+    g_levels[i].store(parse_level(level, name, &config), std::memory_order_release);
   }
 }
 

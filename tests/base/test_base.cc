@@ -92,6 +92,22 @@ TEST(Nlog, LineHasTheDocumentedLayout) {
   unlink(path.c_str());
 }
 
+TEST(Nlog, TellsAMistakeOnceAndFallsBack) {
+  std::string path = testing::TempDir() + "/no_such_directory/nlog";
+  setenv("NEURON_RT_LOG_LOCATION", path.c_str(), 1);
+  setenv("NEURON_RT_LOG_LEVEL", "loud", 1);
+  testing::internal::CaptureStderr();
+  nlog_configure_from_env();
+  std::string told = testing::internal::GetCapturedStderr();
+  unsetenv("NEURON_RT_LOG_LOCATION");
+  unsetenv("NEURON_RT_LOG_LEVEL");
+  nlog_configure_from_env();
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
+  EXPECT_NE(told.find("no directory"), std::string::npos) << told;
+  EXPECT_NE(told.find("NEURON_RT_LOG_LEVEL='loud'"), std::string::npos) << told;
+  EXPECT_NE(access((testing::TempDir() + "/no_such_directory").c_str(), F_OK), 0);
+}
+
 TEST(Finding, FirstStatusWinsAndAllAreKept) {
   finding_sink sink(true);
   EXPECT_EQ(sink.status(), NRT_SUCCESS);
