@@ -16,7 +16,7 @@ deps:
 	@.ci/deps
 
 $(MESON)/build.ninja: | deps
-	@test -f $@ || $(MESON_SETUP) $(MESON) --prefix=$(PREFIX)
+	@test -f $@ || $(MESON_SETUP) $(MESON)
 
 build: deps $(MESON)/build.ninja
 	@ninja -C $(MESON) -j $(JOBS)
@@ -52,7 +52,8 @@ fuzz:
 	@echo "fuzz: no fuzzers yet, see the status table in README.md" && false
 
 install: build
-	@meson install -C $(MESON) --no-rebuild
+	@meson configure $(MESON) -Dprefix=$(PREFIX)
+	@meson install -C $(MESON) --quiet
 
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan
