@@ -157,7 +157,7 @@ enum class kbin_dma_desc_op_t : int32_t {
   MIN = 3,
   MAX = 4,
   TRANSPOSE = 5,
-  CAST = 6,  // our own number: no sheet gives one
+  CAST = 6,  // our own number: none is published
 };
 
 struct kbin_dma_transfer_t {

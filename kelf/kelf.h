@@ -45,9 +45,9 @@ NRT_STATUS kelf_options_from_env(kelf_options *out);
 NRT_STATUS kelf_load_nn(std::shared_ptr<const neff> source, const kelf_options &options,
                         finding_sink &findings, std::unique_ptr<kelf_nn_t> *out);
 
-// One subgraph: reads its def.json and lowers it (the seed's entry point). `definition` is the
-// member's path, `io_names` is not needed. Used by kelf_load_nn, possibly from several threads at
-// once.
+// One subgraph: reads its def.json and lowers it. `definition` is the member's path. kelf_load_nn
+// calls it for one subgraph after the other; calls from several threads at once, each with its own
+// sink, are fine.
 NRT_STATUS kelf_load_from_neff(std::shared_ptr<const neff> source, const std::string &sg_name,
                                const std::string &definition, uint32_t target,
                                const kelf_options &options, finding_sink &findings,
