@@ -4,11 +4,13 @@
 
     NEURON_RT_MOCK=always python3 load_tensors.py model.neff
 
-The library is found by its name, or where LIBNRT points. Needs nothing but Python.
+The library is the one LIBNRT names; without it the system's, else that of this checkout's build
+directory. Needs nothing but Python.
 """
 
 import ctypes
 import os
+import pathlib
 import sys
 
 DTYPES = ("unknown", "uint64", "int8", "uint8", "int16", "uint16", "bfloat16", "float16",
@@ -31,8 +33,23 @@ class TensorInfoArray(ctypes.Structure):
     _fields_ = [("tensor_count", ctypes.c_uint64)]
 
 
+def find_library():
+    if os.environ.get("LIBNRT"):
+        return ctypes.CDLL(os.environ["LIBNRT"])
+    try:
+        return ctypes.CDLL("libnrt.so.1")
+    except OSError:
+        built = pathlib.Path(__file__).resolve().parent.parent / "build" / "libnrt.so.1"
+        if not built.exists():
+            raise
+        return ctypes.CDLL(str(built))
+
+
 def open_library():
-    nrt = ctypes.CDLL(os.environ.get("LIBNRT", "libnrt.so.1"))
+    try:
+        nrt = find_library()
+    except OSError as error:
+        raise SystemExit(f"no runtime library: {error} (LIBNRT=PATH names one)") from None
     nrt.nrt_load.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int32, ctypes.c_int32,
                              ctypes.POINTER(ctypes.c_void_p)]
     nrt.nrt_unload.argtypes = [ctypes.c_void_p]
@@ -61,8 +78,10 @@ def print_tensors(nrt, model):
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(f"usage: {sys.argv[0]} FILE.neff")
-    with open(sys.argv[1], "rb") as file:
-        neff = file.read()
+    try:
+        neff = pathlib.Path(sys.argv[1]).read_bytes()
+    except OSError as error:
+        raise SystemExit(f"{sys.argv[1]}: {error.strerror}") from None
     nrt = open_library()
     check("nrt_init", nrt.nrt_init(1, b"", b""))
     try:
