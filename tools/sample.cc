@@ -31,7 +31,7 @@ const std::vector<io_tensor> &inputs() {
 }
 
 const std::vector<io_tensor> &outputs() {
-  static const std::vector<io_tensor> list = {{"out", "float32", {128, 64}, 32768}};
+  static const std::vector<io_tensor> list = {{"output0", "float32", {128, 64}, 32768}};
   return list;
 }
 

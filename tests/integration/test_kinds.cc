@@ -290,11 +290,11 @@ TEST(Kinds, TheToolsSampleLoadsOnEveryMachine) {
     for (uint32_t sg = 0; sg < row.cores; sg++) {
       std::string prefix = std::to_string(sg) + "/";
       for (const char *name : {"weights", "bias", "staged", "tmp", "spill0", "spill1", "exchange",
-                               "x", "y", "out", "SB"})
+                               "x", "y", "output0", "SB"})
         EXPECT_EQ(plan.count(prefix + name), 1u) << name;
       EXPECT_EQ(plan[prefix + "spill1"].address, plan[prefix + "spill0"].address + 16384);
       EXPECT_EQ(plan[prefix + "exchange"].address, plan["0/exchange"].address);
-      EXPECT_EQ(plan[prefix + "out"].address, plan["0/out"].address);
+      EXPECT_EQ(plan[prefix + "output0"].address, plan["0/output0"].address);
       if (row.cores == 2) {
         EXPECT_EQ(plan[prefix + "peer_tmp"].address, plan[std::to_string(1 - sg) + "/tmp"].address);
       }

@@ -140,7 +140,7 @@ TEST_F(ToolTest, ResolveAgreesWithThePlan) {
   options.cores = 1;
   std::string file = sample(options);
   std::string plan = run("plan --json " + file).out;
-  for (const char *variable : {"weights", "4", "SB", "x", "out", "exchange", "tmp", "spill1"}) {
+  for (const char *variable : {"weights", "4", "SB", "x", "output0", "exchange", "tmp", "spill1"}) {
     std::string base = query(
         plan,
         fmt::format("[v['physical_address'] for c in d['cores'] for v in c['vars'] if v['name'] "
