@@ -12,12 +12,13 @@ namespace {
 // Numbers as people write them: decimal, or hexadecimal with 0x. CLI11's own reading would take a
 // leading 0 for octal.
 
-CLI::Validator is_number(uint64_t max = UINT64_MAX) {
+CLI::Validator is_number(uint64_t max = UINT64_MAX, uint64_t min = 0) {
   return CLI::Validator(
-      [max](std::string &text) {
+      [min, max](std::string &text) {
         uint64_t value = 0;
-        if (!tool_parse_u64(text, &value) || value > max)
-          return fmt::format("'{}' is not a number from 0 to {} (decimal or 0x...)", text, max);
+        if (!tool_parse_u64(text, &value) || value < min || value > max)
+          return fmt::format("'{}' is not a number from {} to {} (decimal or 0x...)", text, min,
+                             max);
         return std::string();
       },
       "NUMBER");
@@ -54,70 +55,108 @@ struct arguments {
   std::string lnc, features, num_tpb, version_major, pkg_version, uuid;
   bool no_compress = false;
   neff_sample_options sample;
-  std::string cores = "2";
+  std::string cores;
   machine_arguments machine;
   std::string machine_lnc;
   std::string variable, offset, size = "1";
+};
+
+constexpr const char *kDashNames = "names that begin with '-': put -- before them, or use the id";
+
+// The parser's own idea of an option's value ("TEXT:NUMBER") says nothing to a user.
+class help_format : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option *option) const override {
+    return option->get_option_text().empty() ? "" : " " + option->get_option_text();
+  }
 };
 
 void add_json(CLI::App *command, bool *json) {
   command->add_flag("--json", *json, "Print one JSON document");
 }
 
+void add_file(CLI::App *command, std::string *file) {
+  command->add_option("FILE", *file, "NEFF to read")->required();
+}
+
+void add_files(CLI::App *command, std::vector<std::string> *files) {
+  command->add_option("FILE", *files, "NEFFs to read")->required();
+}
+
 void add_machine(CLI::App *command, arguments &a) {
-  command->add_option("--instance", a.machine.instance,
-                      "Instance type to mock (default: NEURON_MOCK_INSTANCE, else by the file's "
-                      "target)");
+  command
+      ->add_option("--instance", a.machine.instance,
+                   "Instance type to mock (default: NEURON_MOCK_INSTANCE, else by the file's "
+                   "target)")
+      ->option_text("TYPE");
   command->add_flag("--device", a.machine.device, "Place on the real device instead of the mock");
   command
       ->add_option("--core", a.machine.core,
-                   "Logical core of the machine; -1: each file where the fewest models are")
+                   "Logical core of the machine (default 0); -1: each file where the fewest models "
+                   "are")
       ->default_val(0)
-      ->check(CLI::Range(-1, 4095));
+      ->check(CLI::Range(-1, 4095))
+      ->option_text("N");
   command
       ->add_option("--lnc", a.machine_lnc,
                    "Physical cores per logical core (default: what the first file asks for)")
-      ->check(is_number(8));
+      ->check(is_number(8))
+      ->option_text("N");
   add_json(command, &a.machine.json);
 }
 
 void add_container_commands(CLI::App &app, arguments &a) {
   CLI::App *info = app.add_subcommand("info", "What a NEFF says about itself");
-  info->add_option("FILE", a.file)->required();
+  add_file(info, &a.file);
   add_json(info, &a.json);
 
   CLI::App *ls = app.add_subcommand("ls", "List members");
-  ls->add_option("FILE", a.file)->required();
-  ls->add_flag("-l,--long", a.details, "More about each");
+  add_file(ls, &a.file);
+  ls->add_flag("-l,--long", a.details,
+               "Each member's type too, the names that were dropped and totals");
   add_json(ls, &a.json);
 
   CLI::App *extract = app.add_subcommand("extract", "Extract members into a directory");
-  extract->add_option("FILE", a.extract.file)->required();
+  add_file(extract, &a.extract.file);
   extract->add_option("MEMBER", a.extract.members,
                       "Names, or directories ending in '/' (default: all)");
-  extract->add_option("-o,--output", a.extract.directory, "Directory to extract to")->required();
+  extract->add_option("-o,--output", a.extract.directory, "Directory to extract to, required")
+      ->required()
+      ->option_text("DIR");
   add_json(extract, &a.extract.json);
 
   CLI::App *verify = app.add_subcommand("verify", "Check everything, report all findings");
-  verify->add_option("FILE", a.files)->required();
+  add_files(verify, &a.files);
   add_json(verify, &a.json);
 }
 
 void add_write_commands(CLI::App &app, arguments &a) {
   CLI::App *pack = app.add_subcommand("pack", "Make a NEFF of a directory");
-  pack->add_option("DIR", a.pack.directory)->required();
-  pack->add_option("-o,--output", a.pack.output, "File to write")->required();
-  pack->add_option("--name", a.pack.options.name, "Model name, at most 255 bytes");
+  pack->add_option("DIR", a.pack.directory,
+                   "Directory laid out as the archive, as extract leaves it")
+      ->required();
+  pack->add_option("-o,--output", a.pack.output, "File to write, required")
+      ->required()
+      ->option_text("FILE");
+  pack->add_option("--name", a.pack.options.name, "Model name, at most 255 bytes")
+      ->option_text("NAME");
   pack->add_option("--lnc", a.lnc, "Logical core size (default: number of subgraphs)")
-      ->check(is_number(8));
+      ->check(is_number(8))
+      ->option_text("N");
   pack->add_option("--features", a.features, "Feature bits (default: what the content calls for)")
-      ->check(is_number());
-  pack->add_option("--num-tpb", a.num_tpb, "TPBs (default 1)")->check(is_number(255));
+      ->check(is_number())
+      ->option_text("BITS");
+  pack->add_option("--num-tpb", a.num_tpb, "TPBs (default 1)")
+      ->check(is_number(255))
+      ->option_text("N");
   pack->add_option("--version-major", a.version_major, "Container version (default 2)")
-      ->check(is_number(2));
+      ->check(is_number(2))
+      ->option_text("N");
   pack->add_option("--pkg-version", a.pkg_version, "1: SHA-256, 2: MD5 (default)")
-      ->check(is_number(2));
-  pack->add_option("--uuid", a.uuid, "32 hex digits (default: derived from the content)");
+      ->check(is_number(2))
+      ->option_text("N");
+  pack->add_option("--uuid", a.uuid, "32 hex digits (default: derived from the content)")
+      ->option_text("UUID");
   pack->add_flag("--no-compress", a.no_compress, "A bare tar as payload");
   pack->add_flag("--pad", a.pack.options.pad, "Pad the payload to a multiple of 10,240 bytes");
   pack->add_flag("--word-reversed-md5", a.pack.options.word_reversed_md5,
@@ -125,24 +164,62 @@ void add_write_commands(CLI::App &app, arguments &a) {
   add_json(pack, &a.pack.json);
 
   CLI::App *sample = app.add_subcommand("sample", "Write a small NEFF with every kind of variable");
-  sample->add_option("OUT", a.file)->required();
-  sample->add_option("--cores", a.cores, "Subgraphs: 1 or 2")->check(is_number(2));
-  sample->add_option("--target", a.sample.target, "sunda, cayman, mariana or *")
-      ->default_val("cayman");
+  sample->add_option("OUT", a.file, "File to write")->required();
+  sample
+      ->add_option("--cores", a.cores,
+                   "Subgraphs: 1 or 2 (default 2; 1 for the targets sunda and mariana)")
+      ->check(is_number(2, 1))
+      ->option_text("N");
+  sample->add_option("--target", a.sample.target, "sunda, cayman, mariana or * (default cayman)")
+      ->option_text("TARGET");
   add_json(sample, &a.json);
 }
 
 void add_placement_commands(CLI::App &app, arguments &a) {
   CLI::App *plan = app.add_subcommand("plan", "Load NEFFs in order and show where everything lies");
-  plan->add_option("FILE", a.files)->required();
+  add_files(plan, &a.files);
   add_machine(plan, a);
 
   CLI::App *resolve = app.add_subcommand("resolve", "Device addresses of a place in a variable");
-  resolve->add_option("FILE", a.file)->required();
-  resolve->add_option("VAR", a.variable, "Name or id")->required();
-  resolve->add_option("OFFSET", a.offset, "Byte offset")->required()->check(is_number());
+  add_file(resolve, &a.file);
+  resolve->add_option("VAR", a.variable, fmt::format("Name or id of a variable; {}", kDashNames))
+      ->required();
+  resolve->add_option("OFFSET", a.offset, "Byte offset in the variable")
+      ->required()
+      ->check(is_number());
   resolve->add_option("SIZE", a.size, "Bytes accessed (default 1)")->check(is_number());
   add_machine(resolve, a);
+}
+
+// Compilers make variable names like "-t125_i0". In VAR's place a single dash that begins no known
+// option begins a name: options go first, then "--", then everything else in its order.
+std::vector<std::string> resolve_arguments(const CLI::App &resolve,
+                                           const std::vector<std::string> &given) {
+  std::vector<std::string> options = {given.front()};
+  std::vector<std::string> places;
+  for (size_t i = 1; i < given.size(); i++) {
+    const std::string &word = given[i];
+    if (word == "--") {
+      places.insert(places.end(), given.begin() + static_cast<ptrdiff_t>(i) + 1, given.end());
+      break;
+    }
+    if (word.size() < 2 || word[0] != '-') {
+      places.push_back(word);
+      continue;
+    }
+    const CLI::Option *known = resolve.get_option_no_throw(word.substr(0, word.find('=')));
+    if (known == nullptr && word[1] != '-' && places.size() == 1) {
+      places.push_back(word);
+      continue;
+    }
+    options.push_back(word);
+    bool takes_next = known != nullptr && known->get_items_expected_min() > 0;
+    if (takes_next && word.find('=') == std::string::npos && i + 1 < given.size())
+      options.push_back(given[++i]);
+  }
+  options.emplace_back("--");
+  options.insert(options.end(), places.begin(), places.end());
+  return options;
 }
 
 int usage_error(bool json, const std::string &what) {
@@ -189,7 +266,10 @@ int dispatch(const CLI::App &app, arguments &a) {
   if (chosen("pack"))
     return run_pack(a);
   if (chosen("sample")) {
-    a.sample.cores = static_cast<uint32_t>(to_number(a.cores));
+    bool single = a.sample.target == "sunda" || a.sample.target == "mariana";
+    a.sample.cores = single ? 1 : 2;
+    if (!a.cores.empty())
+      a.sample.cores = static_cast<uint32_t>(to_number(a.cores));
     return command_sample(a.sample, a.file, a.json);
   }
   a.machine.lnc = static_cast<uint32_t>(to_number(a.machine_lnc));
@@ -198,23 +278,80 @@ int dispatch(const CLI::App &app, arguments &a) {
   return command_resolve(a.file, a.variable, to_number(a.offset), to_number(a.size), a.machine);
 }
 
+constexpr const char *kFooter =
+    "Exit codes: 0 ok, 1 findings or failure, 2 usage. Results go to standard output,\n"
+    "diagnostics to standard error.";
+
+// "info, ls, ..."
+std::string command_names(const CLI::App &app) {
+  std::string names;
+  for (const CLI::App *command : app.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+bool is_command(const CLI::App &app, const std::string &word) {
+  return !app.get_subcommands([&](const CLI::App *command) { return command->get_name() == word; })
+              .empty();
+}
+
+// Some word looks like an option of `resolve` and is none: perhaps it was meant as a name.
+bool has_dash_name(const CLI::App &resolve, const std::vector<std::string> &words) {
+  for (const std::string &word : words) {
+    if (word == "--")
+      break;
+    if (word.size() > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9') &&
+        resolve.get_option_no_throw(word.substr(0, word.find('='))) == nullptr)
+      return true;
+  }
+  return false;
+}
+
+// What the parser gets to see. "help" and "help COMMAND" are --help.
+std::vector<std::string> prepare(const CLI::App &app, std::vector<std::string> words) {
+  if (words.empty())
+    return words;
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.resize(std::min<size_t>(words.size(), 1));
+    words.emplace_back("--help");
+  }
+  const CLI::App *resolve = app.get_subcommand("resolve");
+  return words.front() == "resolve" ? resolve_arguments(*resolve, words) : words;
+}
+
 int run(int argc, char **argv) {
   tool_streams_init();
   tool_hold_errors();
   arguments a;
   CLI::App app("Reads, checks, writes and places NEFF files.", "neff");
+  app.formatter(std::make_shared<help_format>());
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", "neff (opennrt) " OPENNRT_VERSION);
   add_container_commands(app, a);
   add_write_commands(app, a);
   add_placement_commands(app, a);
+  for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
+    command->group("Commands");
+
+  std::vector<std::string> words = prepare(app, {argv + 1, argv + argc});
+  bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+  if (!words.empty() && !words.front().starts_with('-') && !is_command(app, words.front()))
+    return tool_finish(
+        usage_error(json, fmt::format("unknown command '{}'; commands are {}",
+                                      tool_printable(words.front()), command_names(app))));
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    app.parse(reversed);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() != 0) {
-      bool json = std::any_of(argv + 1, argv + argc,
-                              [](const char *arg) { return std::string_view(arg) == "--json"; });
-      return tool_finish(usage_error(json, error.what()));
+      std::string what = error.what();
+      if (!words.empty() && words.front() == "resolve" &&
+          has_dash_name(*app.get_subcommand("resolve"), words))
+        what += fmt::format(" ({})", kDashNames);
+      return tool_finish(usage_error(json, what));
     }
     // --help and --version.
     std::ostringstream text;

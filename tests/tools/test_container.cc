@@ -26,6 +26,26 @@ TEST_F(ToolTest, ExitCodes) {
   EXPECT_EQ(WEXITSTATUS(full), 1);
 }
 
+TEST_F(ToolTest, UnknownCommandsAndHelp) {
+  tool_result r = run("plna x");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_EQ(r.out, "");
+  EXPECT_THAT(r.err, HasSubstr("neff: unknown command 'plna'; commands are info, ls, "));
+  r = run("plna --json");
+  EXPECT_EQ(query(r.out, "d['error']['status']"), "usage");
+  EXPECT_EQ(run("help").code, 0);
+  EXPECT_EQ(run("help").out, run("--help").out);
+  EXPECT_EQ(run("help resolve").out, run("resolve --help").out);
+  EXPECT_EQ(run("help plna").code, 2);
+  EXPECT_THAT(run("help").out, HasSubstr("Exit codes: 0 "));
+  for (const char *command :
+       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "sample"}) {
+    r = run(std::string("help ") + command);
+    for (const char *jargon : {"TEXT", "NUMBER", ":INT", "REQUIRED"})
+      EXPECT_THAT(r.out, Not(HasSubstr(jargon))) << command;
+  }
+}
+
 TEST_F(ToolTest, UsageErrorsNameTheNumber) {
   std::string good = sample();
   for (const char *bad : {"-5", "x", "0x", "0xg", "1.5", "99999999999999999999", "''"}) {
