@@ -8,16 +8,16 @@
 
 namespace {
 
-// All findings of one file, in the order a load would meet them.
-void verify_file(const std::string &file, const kmgr_options_t &options, finding_sink &findings) {
+// All findings of one file, in the order a load would meet them. False: it cannot be read.
+bool verify_file(const std::string &file, const kmgr_options_t &options, finding_sink &findings) {
   neff_file_bytes bytes;
   if (tool_read(file, findings, &bytes) != NRT_SUCCESS)
-    return;
+    return false;
   neff_header_t header{};
   neff_header_check(bytes.span(), findings, &header);
   size_t header_findings = findings.all().size();
   if (bytes.size < NEFF_HEADER_SIZE)
-    return;
+    return true;
   kmgr_check_lnc_size(header, findings);
 
   finding_sink rest(true);
@@ -28,6 +28,7 @@ void verify_file(const std::string &file, const kmgr_options_t &options, finding
     const finding &f = rest.all()[i];
     findings.add(f.status, f.where, "{}", f.what);
   }
+  return true;
 }
 
 struct place {
@@ -63,8 +64,12 @@ int command_verify(const std::vector<std::string> &files, bool json) {
   out.begin_object().key("files").begin_array();
   for (const std::string &file : files) {
     finding_sink findings(true);
-    verify_file(file, options, findings);
+    bool read = verify_file(file, options, findings);
     all_good = all_good && findings.empty();
+    if (!read)  // no finding about a NEFF: what every command says of such a file
+      tool_report(file, findings);
+    if (!json && !read)
+      continue;
     if (!json) {
       if (findings.empty())
         tool_print(fmt::format("{}: ok\n", tool_printable(file)));

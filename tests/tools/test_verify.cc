@@ -2,6 +2,7 @@
 #include "tests/tools/tool_test.h"
 
 using testing::HasSubstr;
+using testing::Not;
 
 TEST_F(ToolTest, CorpusIsClean) {
   std::vector<std::string> files = corpus_files();
@@ -112,7 +113,26 @@ TEST_F(ToolTest, EveryFileGetsItsSay) {
   spit(dir / "garbage", bytes_t(5000, 'g'));
   tool_result r = run("verify " + (dir / "absent") + " " + good + " " + (dir / "garbage"));
   EXPECT_EQ(r.code, 1);
-  EXPECT_THAT(r.out, HasSubstr("absent: cannot be opened"));
+  EXPECT_THAT(r.err, HasSubstr("neff: " + (dir / "absent") + ": cannot be opened"));
+  EXPECT_THAT(r.out, Not(HasSubstr("absent")));
   EXPECT_THAT(r.out, HasSubstr(good + ": ok\n"));
   EXPECT_THAT(r.out, HasSubstr("garbage: header+0x"));
+  r = run("verify --json " + (dir / "absent") + " " + good);
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.err, HasSubstr("neff: " + (dir / "absent")));
+  EXPECT_EQ(query(r.out, "[(f['ok'], len(f['findings'])) for f in d['files']]"),
+            "[(False, 1), (True, 0)]");
+}
+
+TEST_F(ToolTest, TargetsOfOneCoreImplyIt) {
+  for (const char *target : {"sunda", "mariana"}) {
+    tool_result r = run(fmt::format("sample {} --json --target {}", dir / "s", target));
+    EXPECT_EQ(r.code, 0) << r.err;
+    EXPECT_EQ(query(r.out, "d['lnc_size']"), "1");
+  }
+  EXPECT_EQ(query(run("sample --json " + (dir / "s")).out, "d['lnc_size']"), "2");
+  EXPECT_EQ(query(run("info --json " + (dir / "s")).out, "[t['name'] for t in d['outputs']]"),
+            "['output0']");
+  for (const char *cores : {"0", "3", "-1"})
+    EXPECT_EQ(run("sample " + (dir / "s") + " --cores " + cores).code, 2) << cores;
 }
