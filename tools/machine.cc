@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "kmgr/checks.h"
+#include "mock_dev/mock_dev.h"
 
 namespace {
 
@@ -23,6 +24,17 @@ std::string instance_for(std::span<const uint8_t> bytes, const kmgr_options_t &o
   if (kmgr_parse(bytes, options, ignored, &nn) != NRT_SUCCESS)
     return "trn2.3xlarge";
   return nn->target == KELF_TARGET_SUNDA ? "trn1.2xlarge" : "trn2.3xlarge";
+}
+
+NRT_STATUS check_instance(const std::string &instance, finding_sink &findings) {
+  std::string known;
+  for (const char *const *name = mock_instance_names(); *name != nullptr; name++) {
+    if (instance == *name)
+      return NRT_SUCCESS;
+    known += (known.empty() ? "" : ", ") + std::string(*name);
+  }
+  return findings.add(NRT_INVALID, "--instance", "unknown instance '{}'; known are {}", instance,
+                      known);
 }
 
 NRT_STATUS read_options(kmgr_options_t *out) {
@@ -54,6 +66,11 @@ NRT_STATUS machine::open(const loaded_file &first, std::span<const uint8_t> byte
   if (status != NRT_SUCCESS)
     return explain(status, "environment", findings);
 
+  if (!arguments.instance.empty() && !arguments.device) {
+    status = check_instance(arguments.instance, findings);
+    if (status != NRT_SUCCESS)
+      return status;
+  }
   hal_options_t device;
   device.mock = arguments.device ? HAL_MOCK_NEVER : HAL_MOCK_ALWAYS;
   std::string instance = arguments.instance;

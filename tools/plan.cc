@@ -92,6 +92,27 @@ placed_var place_of(const vtpb_info_shared_mr_set_t &set, const kbin_mem_ref &re
   return var;
 }
 
+// A pointer table's record has no size of its own: what it takes is its table in device memory.
+uint64_t size_of(const placed_var &var) {
+  if (var.mr == nullptr)
+    return var.record->size;
+  return var.mr->type == MR_PTR_TABLE ? var.mr->table_length * sizeof(uint64_t) : var.mr->size;
+}
+
+// "65536 bytes (64 KiB)".
+std::string bytes_text(uint64_t bytes) {
+  constexpr uint64_t kKiB = 1024;
+  constexpr uint64_t kMiB = kKiB * kKiB;
+  if (bytes < kKiB)
+    return fmt::format("{} bytes", bytes);
+  uint64_t unit = bytes < kMiB ? kKiB : kMiB;
+  const char *name = bytes < kMiB ? "KiB" : "MiB";
+  if (bytes % unit == 0)
+    return fmt::format("{} bytes ({} {})", bytes, bytes / unit, name);
+  return fmt::format("{} bytes ({:.1f} {})", bytes,
+                     static_cast<double>(bytes) / static_cast<double>(unit), name);
+}
+
 const char *category_name(uint32_t category) {
   static const char *const kNames[] = {
       "unknown (host)", "code (host)",      "tensors (host)",      "constants (host)",
@@ -222,7 +243,7 @@ void put_var(json_out &json, const placed_var &var) {
   json.begin_object().field("var_id", record.var_id).field("name", record.name);
   json.field("kind", kbin_mr_type_name(record.mr_type));
   json.field("type", static_cast<uint32_t>(record.mr_type));
-  json.field("size", var.mr != nullptr ? var.mr->size : record.size);
+  json.field("size", size_of(var));
   json.field("alignment", record.alignment);
   auto put = [&](const char *key, const char *text) {
     json.key(key);
@@ -312,19 +333,19 @@ void print_plan_text(const machine &m, const std::vector<core_view> &cores,
     tool_table table({">Id", "Name", "Kind", ">Size", ">Align", "Arena", ">HBM", ">Address"});
     for (const placed_var &var : core.vars)
       table.row({std::to_string(var.record->var_id), var.record->name,
-                 kbin_mr_type_name(var.record->mr_type),
-                 std::to_string(var.mr != nullptr ? var.mr->size : var.record->size),
+                 kbin_mr_type_name(var.record->mr_type), std::to_string(size_of(var)),
                  std::to_string(var.record->alignment), var.arena != nullptr ? var.arena : "-",
                  var.hbm ? std::to_string(*var.hbm) : "-",
                  var.address ? fmt::format("0x{:x}", *var.address) : "-"});
     table.print();
     for (const arena_view &arena : arenas_of(core)) {
       const tdrv_scratchpad_t &pad = arena.info->tpb->scratchpad;
-      tool_print(fmt::format(
-          "  {} arena: {} bytes at offset {} of core {}'s {} scratchpad, {} "
-          "page(s) of {}\n",
-          arena.name, arena.info->size, arena.info->offset, arena.info->tpb->pcore.nc_id,
-          pad.is_contiguous ? "contiguous" : "paged", pad.num_pages, pad.page_size));
+      tool_print(
+          fmt::format("  {} arena: {} at offset {} of core {}'s {} scratchpad, {} "
+                      "page(s) of {}\n",
+                      arena.name, bytes_text(arena.info->size), arena.info->offset,
+                      arena.info->tpb->pcore.nc_id, pad.is_contiguous ? "contiguous" : "paged",
+                      pad.num_pages, bytes_text(pad.page_size)));
     }
   }
   tool_print("\nChunks of the driver:\n");
@@ -401,8 +422,7 @@ void print_resolved_text(const machine &m, const std::vector<resolved> &places) 
     table.row({place.core->set->kbin->sg_name, std::to_string(place.core->pcore().device_id),
                std::to_string(place.core->pcore().nc_id), std::to_string(place.record->var_id),
                place.record->name, kbin_mr_type_name(place.record->mr_type),
-               place.status == NRT_SUCCESS ? fmt::format("0x{:x}", place.address)
-                                           : nrt_get_status_as_str(place.status)});
+               place.status == NRT_SUCCESS ? fmt::format("0x{:x}", place.address) : "-"});
   table.print();
 }
 
@@ -448,9 +468,9 @@ int command_resolve(const std::string &file, const std::string &variable, uint64
     if (mr != nullptr)
       place.status = mem_ref_to_addr(mr, offset, size, &place.address);
     if (place.status != NRT_SUCCESS)
-      findings.add(place.status,
-                   fmt::format("{}: var.{}", core.set->kbin->definition, record->name), "{}",
-                   tool_take_error("does not resolve"));
+      // The sentence names the variable.
+      findings.add(place.status, core.set->kbin->definition, "{}",
+                   tool_take_error(fmt::format("variable {} does not resolve", record->name)));
     places.push_back(place);
   }
   if (places.empty()) {

@@ -39,7 +39,7 @@ void tool_hold_errors() {
   nlog_hold_errors(&g_held);
 }
 
-std::string tool_take_error(const char *otherwise) {
+std::string tool_take_error(const std::string &otherwise) {
   std::string text = g_held.set ? g_held.message : otherwise;
   g_held = {};
   return text;

@@ -23,7 +23,7 @@ void tool_streams_init();
 // The layers below write the one ERROR line of a failure themselves. The tool holds it back, to say
 // it with the file it belongs to. Takes the first line held since the last call, or `otherwise`.
 void tool_hold_errors();
-std::string tool_take_error(const char *otherwise);
+std::string tool_take_error(const std::string &otherwise);
 // Flushes; TOOL_FINDINGS when something could not be written (disk full), else `code`.
 int tool_finish(int code);
 void tool_print(std::string_view text);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/tools/tool_test.h"
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST_F(ToolTest, PlanListsEveryVariableOfEverySubgraph) {
   tool_result r = run("plan --json " + sample());
@@ -27,6 +29,7 @@ TEST_F(ToolTest, PlanListsEveryVariableOfEverySubgraph) {
   EXPECT_EQ(var(0, "exchange", "physical_address"), var(1, "exchange", "physical_address"));
   EXPECT_EQ(var(0, "x", "physical_address"), var(1, "x", "physical_address"));
   EXPECT_NE(var(0, "spill0", "physical_address"), var(1, "spill0", "physical_address"));
+  EXPECT_EQ(var(0, "DGETable0", "size"), "32");  // four entries
   EXPECT_EQ(var(0, "weights", "alignment"), "4096");
   EXPECT_EQ(var(0, "weights", "kind"), "MR_BUFFER");
   EXPECT_EQ(var(0, "SB", "arena"), "sbuf");
@@ -129,7 +132,8 @@ TEST_F(ToolTest, RefusalsOfALoadAreTold) {
   EXPECT_THAT(query(r.out, "d['error']['findings'][0]['what']"), HasSubstr("cayman"));
   r = run("plan --instance trn9.huge " + file);
   EXPECT_EQ(r.code, 1);
-  EXPECT_THAT(r.err, HasSubstr("trn9.huge"));
+  EXPECT_THAT(r.err, HasSubstr("unknown instance 'trn9.huge'; known are "));
+  EXPECT_THAT(r.err, HasSubstr("trn2.3xlarge, "));
   r = run("plan " + file, "NEURON_SCRATCHPAD_PAGE_SIZE=7");
   EXPECT_EQ(r.code, 1);
   EXPECT_THAT(r.err, HasSubstr("NEURON_SCRATCHPAD_PAGE_SIZE"));
@@ -185,4 +189,46 @@ TEST_F(ToolTest, ResolveRefusals) {
     EXPECT_EQ(query(r.out, "type(d).__name__"), "dict");
   }
   EXPECT_EQ(run("resolve " + file + " weights 4095 1").code, 0);
+}
+
+TEST_F(ToolTest, PlanForPeople) {
+  tool_result r = run("plan " + sample());
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("KiB)"));
+  EXPECT_THAT(r.out, HasSubstr("MiB)"));
+  EXPECT_THAT(r.out, ContainsRegex("DGETable0 +MR_PTR_TABLE +32 "));
+}
+
+TEST_F(ToolTest, ResolveOfNamesThatBeginWithADash) {
+  neff_sample_options options;
+  options.cores = 1;
+  options.edit_members = [](neff_write_members &members) {
+    EXPECT_TRUE(neff_sample_replace(members, "sg00/def.json", "\"bias\"", "\"-t125_i0_b\""));
+    EXPECT_TRUE(neff_sample_replace(members, "sg00/def.json", "\"staged\"", "\"--staged\""));
+  };
+  std::string file = sample(options);
+  for (std::string words :
+       {"{} -t125_i0_b 8", "{} -t125_i0_b 8 --core 1", "--core 1 {} -t125_i0_b 8 --lnc=1",
+        "{} --core -1 -t125_i0_b 8 1", "-- {} -t125_i0_b 8", "{} -- --staged 8"}) {
+    words.replace(words.find("{}"), 2, file);
+    tool_result r = run("resolve --json " + words);
+    EXPECT_EQ(r.code, 0) << words << r.err;
+    EXPECT_EQ(query(r.out, "d['offset'], len(d['results'])"), "(8, 1)") << words;
+  }
+  tool_result r = run("resolve " + file + " --staged 8");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_THAT(r.err, HasSubstr("put -- before them, or use the id"));
+  r = run("resolve " + file + " weights");
+  EXPECT_EQ(r.code, 2);
+  EXPECT_THAT(r.err, Not(HasSubstr("put --")));
+  EXPECT_EQ(run("resolve " + file + " -h").code, 0);
+}
+
+TEST_F(ToolTest, ResolveFailureNamesTheVariableOnce) {
+  neff_sample_options options;
+  options.cores = 1;
+  tool_result r = run("resolve " + sample(options) + " weights 4096");
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.out, ContainsRegex("weights +MR_BUFFER +-\n"));
+  EXPECT_EQ(r.err.find("weights"), r.err.rfind("weights")) << r.err;
 }
