@@ -388,7 +388,7 @@ bool engine_window(const mock_state_t *state, uint64_t pa, uint64_t size) {
 }  // namespace
 
 long mock_req_program_engine(const mock_call_t *call) {
-  program_args_t args;
+  program_args_t args{};
   long missing;
   if (call->request == NEURON_IOCTL_PROGRAM_ENGINE)
     missing = program_args_in<neuron_ioctl_program_engine>(call, &args);
