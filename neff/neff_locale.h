@@ -7,20 +7,24 @@
 // above 0x7F; in a UTF-8 one they pass as stored.
 class neff_utf8_names {
  public:
-  neff_utf8_names() : utf8_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-    if (utf8_ != nullptr)
-      previous_ = uselocale(utf8_);
+  neff_utf8_names() {
+    if (utf8() != nullptr)
+      previous_ = uselocale(utf8());
   }
   neff_utf8_names(const neff_utf8_names &) = delete;
   neff_utf8_names &operator=(const neff_utf8_names &) = delete;
   ~neff_utf8_names() {
-    if (utf8_ == nullptr)
-      return;
-    uselocale(previous_);
-    freelocale(utf8_);
+    if (utf8() != nullptr)
+      uselocale(previous_);
   }
 
  private:
-  locale_t utf8_;
+  // One for the life of the process: making and freeing it per file would have concurrent loads
+  // build up and tear down the converters that glibc shares between equal locales.
+  static locale_t utf8() {
+    static const locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return locale;
+  }
+
   locale_t previous_ = nullptr;
 };

@@ -81,6 +81,7 @@ NRT_STATUS kelf_load_nn(std::shared_ptr<const neff> source, const kelf_options &
   std::istringstream words(payload);
   size_t subgraphs = 0;
   words >> nn->target_name >> subgraphs;
+  nn->source = source;  // for its header; the members are not read again
   nn->kelf_member = "kelf-0.json";
   nn->target = nn->target_name == "sunda"    ? AL_HAL_TPB_ARCH_TYPE_SUNDA
                : nn->target_name == "cayman" ? AL_HAL_TPB_ARCH_TYPE_CAYMAN
