@@ -55,11 +55,7 @@ constexpr int MAX_WALK_DEPTH = 64;
 
 simdjson::error_code walk(simdjson::ondemand::value value, int depth);
 
-template <typename Container>
-simdjson::error_code walk_members(Container &&container, int depth);
-
-template <>
-simdjson::error_code walk_members(simdjson::ondemand::object &&object, int depth) {
+simdjson::error_code walk_members(simdjson::ondemand::object object, int depth) {
   for (auto field : object) {
     if (field.error())
       return field.error();
@@ -75,8 +71,7 @@ simdjson::error_code walk_members(simdjson::ondemand::object &&object, int depth
   return simdjson::SUCCESS;
 }
 
-template <>
-simdjson::error_code walk_members(simdjson::ondemand::array &&array, int depth) {
+simdjson::error_code walk_members(simdjson::ondemand::array array, int depth) {
   for (auto item : array) {
     simdjson::ondemand::value value;
     if (auto error = item.get(value))
@@ -98,13 +93,13 @@ simdjson::error_code walk(simdjson::ondemand::value value, int depth) {
       simdjson::ondemand::object object;
       if (auto error = value.get_object().get(object))
         return error;
-      return walk_members(std::move(object), depth);
+      return walk_members(object, depth);
     }
     case simdjson::ondemand::json_type::array: {
       simdjson::ondemand::array array;
       if (auto error = value.get_array().get(array))
         return error;
-      return walk_members(std::move(array), depth);
+      return walk_members(array, depth);
     }
     case simdjson::ondemand::json_type::number:
       return value.get_number().error();

@@ -117,8 +117,8 @@ bool tool_parse_u64(const std::string &text, uint64_t *out) {
   return errno == 0;
 }
 
-tool_table::tool_table(std::vector<std::string> headings) {
-  for (std::string &heading : headings) {
+tool_table::tool_table(const std::vector<std::string> &headings) {
+  for (const std::string &heading : headings) {
     right_.push_back(heading.starts_with('>'));
     headings_.push_back(right_.back() ? heading.substr(1) : heading);
   }

@@ -51,7 +51,7 @@ bool tool_parse_u64(const std::string &text, uint64_t *out);
 class tool_table {
  public:
   // A heading that starts with '>' makes a right-aligned column.
-  explicit tool_table(std::vector<std::string> headings);
+  explicit tool_table(const std::vector<std::string> &headings);
   void row(std::vector<std::string> cells);
   void print(std::string_view indent = "  ") const;
 
