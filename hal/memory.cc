@@ -60,25 +60,28 @@ void fill_alloc(Arg *arg, const hal_mem_request_t *request, uint64_t *handle) {
   arg->mem_handle = handle;
 }
 
+// The five fields that all four copy requests share; the narrow forms hold what fits32 let through.
+template <typename Arg>
+void set_range(Arg *arg, uint64_t src, uint64_t src_offset, uint64_t dst, uint64_t dst_offset,
+               uint64_t size) {
+  arg->src_mem_handle = src;
+  arg->dst_mem_handle = dst;
+  arg->size = static_cast<decltype(arg->size)>(size);
+  arg->src_offset = static_cast<decltype(arg->src_offset)>(src_offset);
+  arg->dst_offset = static_cast<decltype(arg->dst_offset)>(dst_offset);
+}
+
 int copy_piece(hal_device_t *device, uint64_t src, uint64_t src_offset, uint64_t dst,
                uint64_t dst_offset, uint64_t size) {
   if (wide(device)) {
     struct neuron_ioctl_mem_copy64 arg = {};
-    arg.src_mem_handle = src;
-    arg.dst_mem_handle = dst;
-    arg.size = size;
-    arg.src_offset = src_offset;
-    arg.dst_offset = dst_offset;
+    set_range(&arg, src, src_offset, dst, dst_offset, size);
     return hal_device_request(device, NEURON_IOCTL_MEM_COPY64, &arg);
   }
   if (!fits32(src_offset) || !fits32(dst_offset))
     return -EOPNOTSUPP;
   struct neuron_ioctl_mem_copy arg = {};
-  arg.src_mem_handle = src;
-  arg.dst_mem_handle = dst;
-  arg.size = static_cast<uint32_t>(size);
-  arg.src_offset = static_cast<uint32_t>(src_offset);
-  arg.dst_offset = static_cast<uint32_t>(dst_offset);
+  set_range(&arg, src, src_offset, dst, dst_offset, size);
   return hal_device_request(device, NEURON_IOCTL_MEM_COPY, &arg);
 }
 
@@ -226,11 +229,7 @@ int hal_mem_copy_async(hal_device_t *device, uint64_t src, uint64_t src_offset, 
   int result;
   if (wide(device)) {
     struct neuron_ioctl_mem_copy_async64 arg = {};
-    arg.src_mem_handle = src;
-    arg.dst_mem_handle = dst;
-    arg.size = size;
-    arg.src_offset = src_offset;
-    arg.dst_offset = dst_offset;
+    set_range(&arg, src, src_offset, dst, dst_offset, size);
     arg.pwait_handle = static_cast<uint32_t>(wait_for);
     result = hal_device_request(device, NEURON_IOCTL_MEM_COPY_ASYNC64, &arg);
     *wait_handle = static_cast<int>(arg.wait_handle);
@@ -239,11 +238,7 @@ int hal_mem_copy_async(hal_device_t *device, uint64_t src, uint64_t src_offset, 
   if (!fits32(src_offset) || !fits32(dst_offset))
     return -EOPNOTSUPP;
   struct neuron_ioctl_mem_copy_async arg = {};
-  arg.src_mem_handle = src;
-  arg.dst_mem_handle = dst;
-  arg.size = static_cast<uint32_t>(size);
-  arg.src_offset = static_cast<uint32_t>(src_offset);
-  arg.dst_offset = static_cast<uint32_t>(dst_offset);
+  set_range(&arg, src, src_offset, dst, dst_offset, size);
   arg.pwait_handle = static_cast<uint32_t>(wait_for);
   result = hal_device_request(device, NEURON_IOCTL_MEM_COPY_ASYNC, &arg);
   *wait_handle = static_cast<int>(arg.wait_handle);

@@ -308,8 +308,10 @@ NRT_STATUS json_bool(const json_field &field, json_presence presence, const json
   return NRT_SUCCESS;
 }
 
-NRT_STATUS json_uint_list(const json_field &field, json_presence presence, const json_place &place,
-                          uint64_t max, std::vector<uint64_t> *out) {
+// One array whose items `read` takes; shared by the list getters.
+template <typename Item, typename Read>
+static NRT_STATUS read_list(const json_field &field, json_presence presence,
+                            const json_place &place, std::vector<Item> *out, Read read) {
   NRT_STATUS status;
   if (!has_value(field, presence, place, &status))
     return status;
@@ -320,34 +322,33 @@ NRT_STATUS json_uint_list(const json_field &field, json_presence presence, const
     return status;
   out->clear();
   for (element item : array) {
-    uint64_t number = 0;
-    status = json_to_uint(item, json_place(here, out->size()), max, &number);
+    status = read(item, json_place(here, out->size()));
     if (status != NRT_SUCCESS)
       return status;
-    out->push_back(number);
   }
   return NRT_SUCCESS;
 }
 
+NRT_STATUS json_uint_list(const json_field &field, json_presence presence, const json_place &place,
+                          uint64_t max, std::vector<uint64_t> *out) {
+  return read_list(field, presence, place, out, [&](element item, const json_place &at) {
+    uint64_t number = 0;
+    NRT_STATUS status = json_to_uint(item, at, max, &number);
+    if (status == NRT_SUCCESS)
+      out->push_back(number);
+    return status;
+  });
+}
+
 NRT_STATUS json_string_list(const json_field &field, json_presence presence,
                             const json_place &place, std::vector<std::string> *out) {
-  NRT_STATUS status;
-  if (!has_value(field, presence, place, &status))
-    return status;
-  json_place here(place, field.key);
-  simdjson::dom::array array;
-  status = json_to_array(field.value, here, &array);
-  if (status != NRT_SUCCESS)
-    return status;
-  out->clear();
-  for (element item : array) {
+  return read_list(field, presence, place, out, [&](element item, const json_place &at) {
     std::string_view text;
-    status = json_to_string(item, json_place(here, out->size()), &text);
-    if (status != NRT_SUCCESS)
-      return status;
-    out->emplace_back(text);
-  }
-  return NRT_SUCCESS;
+    NRT_STATUS status = json_to_string(item, at, &text);
+    if (status == NRT_SUCCESS)
+      out->emplace_back(text);
+    return status;
+  });
 }
 
 NRT_STATUS json_no_nul(std::string_view text, const json_place &place) {
