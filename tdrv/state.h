@@ -2,6 +2,8 @@
 // What tdrv_t holds. Private to this folder.
 #pragma once
 
+#include <pthread.h>
+
 #include "tdrv/tdrv.h"
 
 struct tensor_storage_t;
@@ -21,7 +23,6 @@ struct tdrv_t {
   tpb_t *tpbs;          // num_cores
   uint32_t tpbs_ready;  // set up so far
   vcore_t *vcores;      // options.num_vncs
-  uint32_t vcores_ready;
   // Device-backed storages that still live: close takes their memory away, so that a tensor freed
   // later touches nothing.
   pthread_mutex_t storages_lock;

@@ -159,11 +159,6 @@ NRT_STATUS init_cores(tdrv_t *tdrv) {
     vcore->num_tpbs = tdrv->options.lnc;
     for (uint32_t k = 0; k < vcore->num_tpbs; ++k)
       vcore->tpbs[k] = &tdrv->tpbs[i * tdrv->options.lnc + k];
-    if (pthread_mutex_init(&vcore->lock, nullptr) != 0) {
-      NLOG_ERROR(NLOG_TDRV, "the lock of logical core {} cannot be set up", i);
-      return NRT_FAILURE;
-    }
-    ++tdrv->vcores_ready;
   }
   return NRT_SUCCESS;
 }
@@ -233,8 +228,6 @@ void tdrv_close(tdrv_t *tdrv) {
   if (tdrv == nullptr)
     return;
   tensor_release_all(tdrv);
-  while (tdrv->vcores_ready > 0)
-    pthread_mutex_destroy(&tdrv->vcores[--tdrv->vcores_ready].lock);
   while (tdrv->tpbs_ready > 0)
     fini_tpb(&tdrv->tpbs[--tdrv->tpbs_ready]);
   for (uint32_t i = 0; tdrv->devices != nullptr && i < tdrv->num_devices; ++i) {

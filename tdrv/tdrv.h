@@ -2,8 +2,6 @@
 // The core's own state: the machine this process owns, its logical and physical cores.
 #pragma once
 
-#include <pthread.h>
-
 #include "dmem/accounting.h"
 #include "dmem/dmem.h"
 #include "tdrv/scratchpad.h"
@@ -20,7 +18,6 @@ struct vcore_t {
   uint32_t vnc;  // index inside the process's visible set
   uint32_t num_tpbs;
   tpb_t *tpbs[TDRV_MAX_LNC];
-  pthread_mutex_t lock;  // serialises load and unload bookkeeping on this core
 };
 
 struct tdrv_options_t {
