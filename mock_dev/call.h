@@ -72,3 +72,7 @@ long mock_req_model_started_count(const mock_call_t *call);
 long mock_req_pid_state_dump(const mock_call_t *call);
 long mock_req_datastore_acquire(const mock_call_t *call);
 long mock_req_datastore_release(const mock_call_t *call);
+
+// req_semaphore.cc
+long mock_req_semaphore(const mock_call_t *call);
+long mock_req_event(const mock_call_t *call);
