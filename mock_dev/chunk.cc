@@ -101,6 +101,11 @@ int place_device(mock_host *host, mock_device_t *device, const mock_chunk_reques
   return 0;
 }
 
+void count(mock_device_t *device, const mock_chunk_t *chunk, bool added) {
+  mock_counters_memory(&device->counters, mock_chunk_is_host(chunk), chunk->category, chunk->nc_id,
+                       chunk->size, added);
+}
+
 void slot_link(mock_host *host, mock_device_t *device, uint32_t n) {
   mock_chunk_t *chunk = mock_chunk_at(host, device, n);
   chunk->prev = chunk->next = 0;
@@ -159,6 +164,7 @@ int mock_chunk_create(mock_host *host, mock_device_t *device, const mock_chunk_r
   if (!request->host)
     device->chunk_count[request->channel]++;
   slot_link(host, device, n);
+  count(device, chunk, true);
   *out = n;
   return 0;
 }
@@ -182,6 +188,7 @@ void mock_chunk_destroy(mock_host *host, mock_device_t *device, uint32_t n) {
     mock_handle_remove(&device->handles, host->region, chunk->handle);
   mock_page_map_clear(map_of(device, chunk), host->region, page);
   slot_unlink(host, device, chunk);
+  count(device, chunk, false);
   // Memory nobody wrote still reads as zero; anything else is dropped before the next owner comes.
   if (chunk->dirty || device->exposed != 0 || host->state->poison != 0) {
     mock_place_t place = mock_chunk_place(host, device, chunk);

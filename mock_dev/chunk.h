@@ -14,7 +14,7 @@ struct mock_chunk_request_t {
   uint64_t align;  // at most 0x7fffffff; up to one page it changes nothing; 0 for host memory
   bool host;
   uint32_t channel;  // device memory: checked by the caller
-  uint32_t nc_id;
+  uint32_t nc_id;    // core the bytes are charged to, below NEURON_MAX_CORES
   uint32_t category;
   mock_lifetime_t lifetime;
   uint32_t slot;  // process lifetime: the owner's slot

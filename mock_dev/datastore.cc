@@ -66,8 +66,13 @@ int mock_datastore_acquire(mock_host *host, mock_device_t *device, int32_t tgid,
 
 void mock_datastore_release(mock_host *host, mock_device_t *device, int32_t tgid) {
   mock_datastore_t *store = store_of(device, tgid);
-  if (store != nullptr)
-    store_clear(host, device, store);
+  if (store == nullptr)
+    return;
+  mock_place_t place = mock_chunk_place(host, device, mock_chunk_at(host, device, store->chunk));
+  const uint8_t *bytes = mock_memory_bytes(host, place.memory);
+  if (bytes != nullptr)
+    mock_counters_fold(&device->counters, bytes + place.offset);
+  store_clear(host, device, store);
 }
 
 void mock_datastore_reset(mock_host *host, mock_device_t *device) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "mock_dev/counters.h"
 #include "mock_dev/extent_pool.h"
 #include "mock_dev/handle_table.h"
 #include "mock_dev/instance.h"
@@ -102,6 +103,7 @@ struct mock_device_t {
   uint32_t core_init[NEURON_MAX_CORES];
   mock_datastore_t datastores[NEURON_DATASTORE_COUNT];
   uint64_t datastore_clock;
+  mock_counters_t counters;
 };
 
 enum mock_file_kind_t : uint8_t { MOCK_FILE_FREE, MOCK_FILE_DEVICE, MOCK_FILE_TEXT };
