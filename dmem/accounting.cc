@@ -19,34 +19,53 @@ constexpr uint64_t kMemlogLimit = uint64_t{1} << 26;
 constexpr uint32_t kNone = NEURON_MEM_CATEGORY_COUNT;
 
 struct usage_row_t {
-  const char *name;
+  const char *name, *key;
+  dmem_column_t column;
   uint32_t host, device;  // driver categories
 };
 
 // Indexed by usage. POOL instructions are code and IO is runtime memory (rulings.md 4).
 constexpr usage_row_t kUsages[DMEM_USAGE_COUNT] = {
-    {"generic", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
-    {"pe instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
-    {"act instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
-    {"pool instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
-    {"io", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
-    {"dram spill", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
-    {"weight", NEURON_MEM_CONSTANTS_HOST, NEURON_MEM_CONSTANTS_DEVICE},
-    {"notification", NEURON_MEM_NOTIFICATION_HOST, NEURON_MEM_NOTIFICATION_DEVICE},
-    {"activation table", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
-    {"dve instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
-    {"sp instructions", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
-    {"shared scratchpad", kNone, NEURON_MEM_SCRATCHPAD_DEVICE},
-    {"tensors", NEURON_MEM_TENSORS_HOST, NEURON_MEM_TENSORS_DEVICE},
-    {"microcode library", NEURON_MEM_CODE_HOST, NEURON_MEM_CODE_DEVICE},
-    {"pool stdio", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
-    {"collectives", kNone, NEURON_MEM_COLLECTIVES_DEVICE},
-    {"scratchpad", kNone, NEURON_MEM_SCRATCHPAD_NONSHARED_DEVICE},
-    {"xt cc", NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
-    {"dma rings", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
-    {"dma rings spill", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
-    {"dma rings io", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
-    {"dma rings collectives", NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
+    {"generic", "generic", dmem_column_t::RUNTIME, NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"pe instructions", "pe", dmem_column_t::MODEL_CODE, NEURON_MEM_CODE_HOST,
+     NEURON_MEM_CODE_DEVICE},
+    {"act instructions", "act", dmem_column_t::MODEL_CODE, NEURON_MEM_CODE_HOST,
+     NEURON_MEM_CODE_DEVICE},
+    {"pool instructions", "pool", dmem_column_t::MODEL_CODE, NEURON_MEM_CODE_HOST,
+     NEURON_MEM_CODE_DEVICE},
+    {"io", "io", dmem_column_t::RUNTIME, NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"dram spill", "spill", dmem_column_t::RUNTIME, NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"weight", "weight", dmem_column_t::MODEL_CONSTANTS, NEURON_MEM_CONSTANTS_HOST,
+     NEURON_MEM_CONSTANTS_DEVICE},
+    {"notification", "profiler_buffers", dmem_column_t::PROFILER_BUFFERS,
+     NEURON_MEM_NOTIFICATION_HOST, NEURON_MEM_NOTIFICATION_DEVICE},
+    {"activation table", "act_table", dmem_column_t::RUNTIME, NEURON_MEM_MISC_HOST,
+     NEURON_MEM_MISC_DEVICE},
+    {"dve instructions", "dve", dmem_column_t::MODEL_CODE, NEURON_MEM_CODE_HOST,
+     NEURON_MEM_CODE_DEVICE},
+    {"sp instructions", "sp", dmem_column_t::MODEL_CODE, NEURON_MEM_CODE_HOST,
+     NEURON_MEM_CODE_DEVICE},
+    {"shared scratchpad", "shared_scratchpad", dmem_column_t::SHARED_SCRATCHPAD, kNone,
+     NEURON_MEM_SCRATCHPAD_DEVICE},
+    {"tensors", "tensor", dmem_column_t::TENSORS, NEURON_MEM_TENSORS_HOST,
+     NEURON_MEM_TENSORS_DEVICE},
+    {"microcode library", "ucode", dmem_column_t::MODEL_CODE, NEURON_MEM_CODE_HOST,
+     NEURON_MEM_CODE_DEVICE},
+    {"pool stdio", "pool_stdio", dmem_column_t::RUNTIME, NEURON_MEM_MISC_HOST,
+     NEURON_MEM_MISC_DEVICE},
+    {"collectives", "collectives", dmem_column_t::COLLECTIVES, kNone,
+     NEURON_MEM_COLLECTIVES_DEVICE},
+    {"scratchpad", "scratchpad", dmem_column_t::SCRATCHPAD, kNone,
+     NEURON_MEM_SCRATCHPAD_NONSHARED_DEVICE},
+    {"xt cc", "xt_cc", dmem_column_t::RUNTIME, NEURON_MEM_MISC_HOST, NEURON_MEM_MISC_DEVICE},
+    {"dma rings", "dma_rings_runtime", dmem_column_t::DMA_RINGS_RUNTIME, NEURON_MEM_DMA_RINGS_HOST,
+     NEURON_MEM_DMA_RINGS_DEVICE},
+    {"dma rings spill", "dma_rings_spill", dmem_column_t::DMA_RINGS_SPILL,
+     NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
+    {"dma rings io", "dma_rings_io", dmem_column_t::DMA_RINGS_IO, NEURON_MEM_DMA_RINGS_HOST,
+     NEURON_MEM_DMA_RINGS_DEVICE},
+    {"dma rings collectives", "dma_rings_collectives", dmem_column_t::DMA_RINGS_COLLECTIVES,
+     NEURON_MEM_DMA_RINGS_HOST, NEURON_MEM_DMA_RINGS_DEVICE},
 };
 
 }  // namespace
@@ -114,6 +133,16 @@ void dmem_device_record(dmem_device_t *device, const dmem_t *mem, dmem_event_act
 const char *dmem_usage_name(dma_mem_usage_type_t usage) {
   auto index = static_cast<uint32_t>(usage);
   return index < DMEM_USAGE_COUNT ? kUsages[index].name : "unknown";
+}
+
+const char *dmem_usage_key(dma_mem_usage_type_t usage) {
+  auto index = static_cast<uint32_t>(usage);
+  return index < DMEM_USAGE_COUNT ? kUsages[index].key : "unknown";
+}
+
+dmem_column_t dmem_usage_column(dma_mem_usage_type_t usage) {
+  auto index = static_cast<uint32_t>(usage);
+  return index < DMEM_USAGE_COUNT ? kUsages[index].column : dmem_column_t::RUNTIME;
 }
 
 bool dmem_usage_category(dma_mem_usage_type_t usage, dma_mem_location_t location,

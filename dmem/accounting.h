@@ -21,8 +21,30 @@ void dmem_device_destroy(dmem_device_t *device);
 // A consistent copy of all counters.
 void dmem_device_snapshot(dmem_device_t *device, dmem_usage_table_t *out);
 
-const char *dmem_usage_name(
-    dma_mem_usage_type_t usage);  // "weight", "tensors", "shared scratchpad"...
+// Columns of the memory reports, numbered as in device-memory.md 2.1.
+enum class dmem_column_t : uint32_t {
+  MODEL_CODE = 0,
+  MODEL_CONSTANTS = 1,
+  TENSORS = 2,
+  SHARED_SCRATCHPAD = 3,
+  SCRATCHPAD = 4,
+  RUNTIME = 5,
+  DMA_RINGS_IO = 6,
+  DMA_RINGS_SPILL = 7,
+  DMA_RINGS_COLLECTIVES = 8,
+  DMA_RINGS_RUNTIME = 9,
+  COLLECTIVES = 10,
+  PROFILER_BUFFERS = 11,
+};
+constexpr uint32_t DMEM_COLUMN_COUNT = 12;
+
+// The word log lines use: "weight", "tensors", "shared scratchpad"...
+const char *dmem_usage_name(dma_mem_usage_type_t usage);
+// The class as a key of machine-readable output: "weight", "tensor", "dma_rings_io"...
+// (neff-format.md 5.1). "unknown" beyond the last usage.
+const char *dmem_usage_key(dma_mem_usage_type_t usage);
+// The column of the reports that a usage is counted in; RUNTIME for an unknown one.
+dmem_column_t dmem_usage_column(dma_mem_usage_type_t usage);
 // Driver category for a usage at a location; false when the usage is not permitted there.
 bool dmem_usage_category(dma_mem_usage_type_t usage, dma_mem_location_t location,
                          uint32_t *category);

@@ -38,6 +38,46 @@ TEST(Usage, Categories) {
       dmem_usage_category(dma_mem_usage_type_t::TENSOR, dma_mem_location_t::INVALID, &category));
 }
 
+TEST(Usage, KeysAndColumns) {
+  struct row {
+    dma_mem_usage_type_t usage;
+    const char *key;
+    uint32_t column;
+  };
+  using usage = dma_mem_usage_type_t;
+  // Keys: neff-format.md 5.1. Columns: device-memory.md 2.1 with POOL and IO repaired (rulings 4).
+  const row rows[] = {{usage::GENERIC, "generic", 5},
+                      {usage::INSTR_PE, "pe", 0},
+                      {usage::INSTR_ACT, "act", 0},
+                      {usage::INSTR_POOL, "pool", 0},
+                      {usage::INSTR_DVE, "dve", 0},
+                      {usage::INSTR_SP, "sp", 0},
+                      {usage::IO, "io", 5},
+                      {usage::DRAM_SPILL, "spill", 5},
+                      {usage::WEIGHT, "weight", 1},
+                      {usage::NOTIFICATION, "profiler_buffers", 11},
+                      {usage::ACT_TABLE, "act_table", 5},
+                      {usage::SCRATCHPAD, "shared_scratchpad", 3},
+                      {usage::TENSOR, "tensor", 2},
+                      {usage::UCODE_LIB, "ucode", 0},
+                      {usage::POOL_STDIO, "pool_stdio", 5},
+                      {usage::CC, "collectives", 10},
+                      {usage::SCRATCHPAD_NOT_SHARED, "scratchpad", 4},
+                      {usage::XT_CC, "xt_cc", 5},
+                      {usage::DMA_RING, "dma_rings_runtime", 9},
+                      {usage::DMA_RING_SPILL, "dma_rings_spill", 7},
+                      {usage::DMA_RING_IO, "dma_rings_io", 6},
+                      {usage::DMA_RING_COLLECTIVES, "dma_rings_collectives", 8}};
+  std::set<std::string> keys;
+  for (const row &r : rows) {
+    EXPECT_STREQ(dmem_usage_key(r.usage), r.key);
+    EXPECT_EQ(static_cast<uint32_t>(dmem_usage_column(r.usage)), r.column) << r.key;
+    keys.insert(r.key);
+  }
+  EXPECT_EQ(keys.size(), DMEM_USAGE_COUNT);
+  EXPECT_STREQ(dmem_usage_key(usage::MAX), "unknown");
+}
+
 TEST(Format, Sizes) {
   const std::pair<uint64_t, const char *> rows[] = {{0, "0.000B"},
                                                     {1, "1.000B"},
