@@ -76,3 +76,7 @@ long mock_req_datastore_release(const mock_call_t *call);
 // req_semaphore.cc
 long mock_req_semaphore(const mock_call_t *call);
 long mock_req_event(const mock_call_t *call);
+
+// req_notification.cc
+long mock_req_notifications_init_v1(const mock_call_t *call);
+long mock_req_notifications_init_v2(const mock_call_t *call);

@@ -46,6 +46,11 @@ inline mock_extent_space_t mock_device_extents(mock_host *host, mock_device_t *d
           &device->extents};
 }
 
+// TOP_SPs belong to cores in equal shares, in order.
+inline uint32_t mock_top_sps_per_core(const mock_state_t *state) {
+  return neuron_arch_counts_get(state->arch).top_sps / state->cores;
+}
+
 // A device's memory file: the channels one after the other, then the register windows of the
 // cores (64 MiB each, as BAR0 shows them), then those of the TOP_SPs.
 uint64_t mock_memory_hbm_offset(const mock_state_t *state, uint32_t channel);

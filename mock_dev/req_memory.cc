@@ -5,6 +5,7 @@
 
 #include "mock_dev/call.h"
 #include "mock_dev/chunk.h"
+#include "mock_dev/notification.h"
 #include "mock_dev/process.h"
 #include "mock_dev/resource.h"
 
@@ -139,9 +140,14 @@ long mock_req_mem_free(const mock_call_t *call) {
   uint32_t n = mock_chunk_by_handle(call->host, call->device, a.mem_handle);
   if (n == 0)
     return -EINVAL;
+  const mock_chunk_t *chunk = mock_chunk_at(call->host, call->device, n);
+  if (chunk->nq != 0) {  // the driver keeps the slot and the hardware pointed at freed memory
+    mock_notification_free(call->host, call->device, n);
+    return 0;
+  }
   // The driver's own chunks can get a handle through MEM_MC_GET_INFO_V2; it would free them and
   // go on using them.
-  if (mock_chunk_at(call->host, call->device, n)->lifetime == MOCK_LIFETIME_DEVICE)
+  if (chunk->lifetime == MOCK_LIFETIME_DEVICE)
     return -EINVAL;
   chunk_free(call, n);
   return 0;

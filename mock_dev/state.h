@@ -47,7 +47,8 @@ struct mock_chunk_t {
   uint32_t category;  // as passed in, unchecked
   mock_pool_kind_t pool;
   mock_lifetime_t lifetime;
-  bool dirty;  // may hold something else than zeros
+  uint32_t nq;  // notification queue: unit * NEURON_NQ_SLOTS + slot + 1; 0 = none
+  bool dirty;   // may hold something else than zeros
 };
 
 struct mock_chunk_arena_t {
@@ -77,6 +78,16 @@ struct mock_datastore_t {
   uint64_t cleared;  // when it was last given back; 0 = never used
 };
 
+// Where one hardware notification queue writes; size 0 = disabled.
+struct mock_nq_registers_t {
+  uint32_t address_low, address_high;
+  uint32_t size;  // bytes
+  uint32_t head;
+};
+
+// Units with notification queues: cores, then TOP_SPs.
+constexpr uint32_t MOCK_NQ_UNITS = NEURON_MAX_CORES + NEURON_MAX_TOP_SP;
+
 struct mock_device_t {
   pthread_mutex_t lock;
   uint32_t index;
@@ -104,6 +115,10 @@ struct mock_device_t {
   mock_datastore_t datastores[NEURON_DATASTORE_COUNT];
   uint64_t datastore_clock;
   mock_counters_t counters;
+
+  uint32_t nq_chunks[MOCK_NQ_UNITS][NEURON_NQ_SLOTS];  // 0 = empty slot
+  mock_nq_registers_t nq_registers[MOCK_NQ_UNITS][NEURON_NQ_QUEUES_PER_TYPE];
+  mock_nq_registers_t nq_dma_trace[NEURON_MAX_CORES][NEURON_DMA_ENGINES_PER_CORE];
 };
 
 enum mock_file_kind_t : uint8_t { MOCK_FILE_FREE, MOCK_FILE_DEVICE, MOCK_FILE_TEXT };
