@@ -40,7 +40,19 @@ struct machine_arguments {
   int32_t core = 0;      // logical core, -1 = each file where the fewest models are
   uint32_t lnc = 0;      // physical cores per logical core, 0 = what the first file asks for
   bool json = false;
+  uint32_t num_cores = 1;  // logical cores opened, from `core` on
 };
 int command_plan(const std::vector<std::string> &files, const machine_arguments &arguments);
 int command_resolve(const std::string &file, const std::string &variable, uint64_t offset,
                     uint64_t size, const machine_arguments &arguments);
+
+struct memory_arguments {
+  std::vector<std::string> files;    // FILE or FILE@CORE
+  std::string release;               // "" = this runtime, measured
+  bool profiling = true;             // of a release: count its profiler buffers
+  std::vector<std::string> tensors;  // SIZE[K|M|G][@CORE]
+  std::string fit;                   // instance to fit into, "" = none
+  bool table = false;                // in the runtime's own layout
+  machine_arguments machine;
+};
+int command_memory(const memory_arguments &arguments);

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/env.h"
-#include "kmgr/checks.h"
 #include "mock_dev/mock_dev.h"
 
 namespace {
@@ -45,6 +44,8 @@ NRT_STATUS read_options(kmgr_options_t *out) {
 }  // namespace
 
 machine::~machine() {
+  for (tensor_t *tensor : tensors_)
+    tensor_free(tensor);
   for (const loaded_file &file : files_)
     if (file.model != nullptr)
       kmgr_model_put(kmgr_, file.model);
@@ -56,11 +57,10 @@ machine::~machine() {
     hal_close(hal_);
 }
 
-NRT_STATUS machine::open(const loaded_file &first, std::span<const uint8_t> bytes,
+NRT_STATUS machine::open(const std::string &first, std::span<const uint8_t> bytes,
                          const machine_arguments &arguments, finding_sink &findings) {
-  kmgr_options_t options;
   tdrv_options_t placement{};
-  NRT_STATUS status = read_options(&options);
+  NRT_STATUS status = read_options(&options_);
   if (status == NRT_SUCCESS)
     status = tdrv_options_from_env(&placement);
   if (status != NRT_SUCCESS)
@@ -75,7 +75,7 @@ NRT_STATUS machine::open(const loaded_file &first, std::span<const uint8_t> byte
   device.mock = arguments.device ? HAL_MOCK_NEVER : HAL_MOCK_ALWAYS;
   std::string instance = arguments.instance;
   if (instance.empty() && !env_is_set("NEURON_MOCK_INSTANCE"))
-    instance = instance_for(bytes, options);
+    instance = instance_for(bytes, options_);
   if (!instance.empty())
     device.mock_instance = instance.c_str();
   status = hal_open(&device, &hal_);
@@ -94,38 +94,74 @@ NRT_STATUS machine::open(const loaded_file &first, std::span<const uint8_t> byte
     return findings.add(NRT_INVALID, "--lnc", "{} physical cores do not make a logical core of {}",
                         placement.lnc, arch->name);
   uint32_t cores = hal_identity(hal_)->device_count * arch->cores_per_device / placement.lnc;
-  if (arguments.core >= static_cast<int64_t>(cores))
-    return findings.add(NRT_INVALID, "--core", "{} is not in -1..{}, the logical cores of {}",
-                        arguments.core, cores - 1, hal_identity(hal_)->instance_type);
+  int64_t last = int64_t{arguments.core} + arguments.num_cores - 1;
+  if (last >= static_cast<int64_t>(cores))
+    return findings.add(NRT_INVALID, "--core", "{} is not in -1..{}, the logical cores of {}", last,
+                        cores - 1, hal_identity(hal_)->instance_type);
   placement.first_vnc = arguments.core < 0 ? 0 : static_cast<uint32_t>(arguments.core);
-  placement.num_vncs = arguments.core < 0 ? cores : 1;
+  placement.num_vncs = arguments.core < 0 ? cores : arguments.num_cores;
   status = tdrv_init(hal_, &placement, &tdrv_);
   if (status == NRT_SUCCESS)
-    status = kmgr_create(tdrv_, &options, &kmgr_);
-  return explain(status, first.path, findings);
+    status = kmgr_create(tdrv_, &options_, &kmgr_);
+  return explain(status, first, findings);
+}
+
+NRT_STATUS machine::read(const std::string &path, const machine_arguments &arguments,
+                         finding_sink &findings, neff_file_bytes *bytes) {
+  NRT_STATUS status = tool_read(path, findings, bytes);
+  if (status == NRT_SUCCESS && kmgr_ == nullptr)
+    status = open(path, bytes->span(), arguments, findings);
+  return status;
+}
+
+NRT_STATUS machine::inspect(const placed_file &file, const machine_arguments &arguments,
+                            finding_sink &findings, std::shared_ptr<const kelf_nn_t> *out) {
+  neff_file_bytes bytes;
+  NRT_STATUS status = read(file.path, arguments, findings, &bytes);
+  if (status != NRT_SUCCESS)
+    return status;
+  kmgr_machine_t here{hal_arch(hal_), lnc()};
+  return kmgr_verify(bytes.span(), options_, &here, findings, out);
+}
+
+NRT_STATUS machine::add(const placed_file &placed, const machine_arguments &arguments,
+                        finding_sink &findings) {
+  loaded_file file;
+  file.path = placed.path;
+  neff_file_bytes bytes;
+  NRT_STATUS status = read(placed.path, arguments, findings, &bytes);
+  if (status != NRT_SUCCESS)
+    return status;
+  H_NN handle = 0;
+  int32_t vnc =
+      placed.core < 0 ? -1 : placed.core - static_cast<int32_t>(tdrv_options(tdrv_)->first_vnc);
+  status = kmgr_load(kmgr_, bytes.data.get(), bytes.size, vnc, &handle);
+  if (status != NRT_SUCCESS)
+    return explain(status, "load", findings);
+  file.model = kmgr_model_get(kmgr_, handle);
+  const neff_header_t &header = file.model->nn->source->header;
+  file.name = std::string(header.name, strnlen(header.name, sizeof(header.name)));
+  file.uuid = neff_uuid_text(header.uuid);
+  files_.push_back(std::move(file));
+  return NRT_SUCCESS;
+}
+
+NRT_STATUS machine::add_tensor(uint32_t vnc, uint64_t size, finding_sink &findings) {
+  tensor_t *tensor = nullptr;
+  NRT_STATUS status = tensor_allocate(tdrv_, tensor_placement_t::DEVICE, static_cast<int>(vnc),
+                                      size, nullptr, &tensor);
+  if (status == NRT_SUCCESS)
+    tensors_.push_back(tensor);
+  return explain(status, "tensor", findings);
 }
 
 NRT_STATUS machine::load(const std::vector<std::string> &paths, const machine_arguments &arguments,
                          finding_sink &findings, std::string *failed) {
   for (const std::string &path : paths) {
     *failed = path;
-    loaded_file file;
-    file.path = path;
-    neff_file_bytes bytes;
-    NRT_STATUS status = tool_read(path, findings, &bytes);
-    if (status == NRT_SUCCESS && kmgr_ == nullptr)
-      status = open(file, bytes.span(), arguments, findings);
+    NRT_STATUS status = add({path, arguments.core}, arguments, findings);
     if (status != NRT_SUCCESS)
       return status;
-    H_NN handle = 0;
-    status = kmgr_load(kmgr_, bytes.data.get(), bytes.size, arguments.core < 0 ? -1 : 0, &handle);
-    if (status != NRT_SUCCESS)
-      return explain(status, "load", findings);
-    file.model = kmgr_model_get(kmgr_, handle);
-    const neff_header_t &header = file.model->nn->source->header;
-    file.name = std::string(header.name, strnlen(header.name, sizeof(header.name)));
-    file.uuid = neff_uuid_text(header.uuid);
-    files_.push_back(std::move(file));
   }
   return NRT_SUCCESS;
 }

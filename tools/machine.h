@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "kmgr/checks.h"
 #include "kmgr/kmgr.h"
+#include "tdrv/tensor.h"
 #include "tools/commands.h"
 #include "tools/tool.h"
 
@@ -16,6 +18,12 @@ struct loaded_file {
   std::string name;  // model name of the header
   std::string uuid;
   kmgr_model_t *model = nullptr;
+};
+
+// A file and the logical core it goes to; -1: where the fewest models are.
+struct placed_file {
+  std::string path;
+  int32_t core = 0;
 };
 
 class machine {
@@ -30,7 +38,19 @@ class machine {
   NRT_STATUS load(const std::vector<std::string> &paths, const machine_arguments &arguments,
                   finding_sink &findings, std::string *failed);
 
+  // One file after the other. The first one opens the machine; `arguments` is the same each time.
+  NRT_STATUS add(const placed_file &file, const machine_arguments &arguments,
+                 finding_sink &findings);
+  // Opens the machine like `add`, checks the file against it and hands out what is in it; nothing
+  // is placed.
+  NRT_STATUS inspect(const placed_file &file, const machine_arguments &arguments,
+                     finding_sink &findings, std::shared_ptr<const kelf_nn_t> *out);
+
+  // A device tensor on logical core `vnc` of this process, kept until the machine goes.
+  NRT_STATUS add_tensor(uint32_t vnc, uint64_t size, finding_sink &findings);
+
   const std::vector<loaded_file> &files() const { return files_; }
+  tdrv_t *tdrv() const { return tdrv_; }
   hal_t *hal() const { return hal_; }
   const hal_identity_t &identity() const { return *hal_identity(hal_); }
   // Absolute number of a logical core of this process.
@@ -38,13 +58,17 @@ class machine {
   uint32_t lnc() const { return tdrv_options(tdrv_)->lnc; }
 
  private:
-  NRT_STATUS open(const loaded_file &first, std::span<const uint8_t> bytes,
+  NRT_STATUS read(const std::string &path, const machine_arguments &arguments,
+                  finding_sink &findings, neff_file_bytes *bytes);
+  NRT_STATUS open(const std::string &first, std::span<const uint8_t> bytes,
                   const machine_arguments &arguments, finding_sink &findings);
 
+  kmgr_options_t options_;
   hal_t *hal_ = nullptr;
   tdrv_t *tdrv_ = nullptr;
   kmgr_t *kmgr_ = nullptr;
   std::vector<loaded_file> files_;
+  std::vector<tensor_t *> tensors_;
 };
 
 // "mock trn2.3xlarge", "kernel trn2.3xlarge (driver 2.24.7.0)".

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tools/commands.h"
+#include "tools/predict.h"
 #include "tools/tool.h"
 
 namespace {
@@ -59,6 +60,8 @@ struct arguments {
   machine_arguments machine;
   std::string machine_lnc;
   std::string variable, offset, size = "1";
+  memory_arguments memory;
+  bool no_profiling = false;
 };
 
 constexpr const char *kDashNames = "names that begin with '-': put -- before them, or use the id";
@@ -191,6 +194,32 @@ void add_placement_commands(CLI::App &app, arguments &a) {
   add_machine(resolve, a);
 }
 
+void add_memory_command(CLI::App &app, arguments &a) {
+  memory_arguments &memory = a.memory;
+  CLI::App *command =
+      app.add_subcommand("memory", "Bytes per class that NEFFs hold together in device memory");
+  command
+      ->add_option(
+          "FILE", memory.files,
+          "NEFFs to load together; FILE@N: on logical core N; a file given twice is loaded "
+          "twice")
+      ->required();
+  command
+      ->add_option("--as", memory.release,
+                   "Predict what a release of the closed runtime would hold (" +
+                       predict_releases() + ") instead of measuring this one")
+      ->option_text("RELEASE");
+  command->add_flag("--no-profiling", a.no_profiling,
+                    "With --as: without the buffers of device profiling");
+  command
+      ->add_option("--tensor", memory.tensors,
+                   "A device tensor: SIZE[K|M|G][@N], on logical core N; may be repeated")
+      ->option_text("SIZE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_machine(command, a);
+}
+
 // Compilers make variable names like "-t125_i0". In VAR's place a single dash that begins no known
 // option begins a name: options go first, then "--", then everything else in its order.
 std::vector<std::string> resolve_arguments(const CLI::App &resolve,
@@ -273,6 +302,11 @@ int dispatch(const CLI::App &app, arguments &a) {
     return command_sample(a.sample, a.file, a.json);
   }
   a.machine.lnc = static_cast<uint32_t>(to_number(a.machine_lnc));
+  if (chosen("memory")) {
+    a.memory.machine = a.machine;
+    a.memory.profiling = !a.no_profiling;
+    return command_memory(a.memory);
+  }
   if (chosen("plan"))
     return command_plan(a.files, a.machine);
   return command_resolve(a.file, a.variable, to_number(a.offset), to_number(a.size), a.machine);
@@ -333,6 +367,7 @@ int run(int argc, char **argv) {
   add_container_commands(app, a);
   add_write_commands(app, a);
   add_placement_commands(app, a);
+  add_memory_command(app, a);
   for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
     command->group("Commands");
 
