@@ -80,3 +80,21 @@ long mock_req_event(const mock_call_t *call);
 // req_notification.cc
 long mock_req_notifications_init_v1(const mock_call_t *call);
 long mock_req_notifications_init_v2(const mock_call_t *call);
+
+// req_dma.cc
+long mock_req_dma_engine_set_state(const mock_call_t *call);
+long mock_req_dma_engine_get_state(const mock_call_t *call);
+long mock_req_dma_queue_init(const mock_call_t *call);
+long mock_req_dma_queue_init_batch(const mock_call_t *call);
+long mock_req_dma_queue_release(const mock_call_t *call);
+long mock_req_dma_queue_copy_start(const mock_call_t *call);
+long mock_req_dma_ack_completed(const mock_call_t *call);
+long mock_req_dma_queue_get_state(const mock_call_t *call);
+
+// req_descriptors.cc
+long mock_req_dma_copy_descriptors(const mock_call_t *call);
+long mock_req_dma_descriptor_copyout(const mock_call_t *call);
+
+// req_bar.cc
+long mock_req_bar_read(const mock_call_t *call);
+long mock_req_bar_write(const mock_call_t *call);

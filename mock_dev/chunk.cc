@@ -106,6 +106,13 @@ void count(mock_device_t *device, const mock_chunk_t *chunk, bool added) {
                        chunk->size, added);
 }
 
+// Memory nobody wrote reads as zero; this makes the rest of it do so, too.
+void content_drop(mock_host *host, const mock_device_t *device, const mock_chunk_t *chunk) {
+  mock_place_t place = mock_chunk_place(host, device, chunk);
+  fallocate(place.memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            static_cast<off_t>(place.offset), static_cast<off_t>(chunk->size));
+}
+
 void slot_link(mock_host *host, mock_device_t *device, uint32_t n) {
   mock_chunk_t *chunk = mock_chunk_at(host, device, n);
   chunk->prev = chunk->next = 0;
@@ -161,8 +168,11 @@ int mock_chunk_create(mock_host *host, mock_device_t *device, const mock_chunk_r
     return rc;
   }
   mock_page_map_set(map_of(device, chunk), host->region, first_page(host, chunk), n);
-  if (!request->host)
+  if (!request->host) {
     device->chunk_count[request->channel]++;
+    if (device->exposed != 0)  // written while nobody had it
+      content_drop(host, device, chunk);
+  }
   slot_link(host, device, n);
   count(device, chunk, true);
   *out = n;
@@ -189,12 +199,8 @@ void mock_chunk_destroy(mock_host *host, mock_device_t *device, uint32_t n) {
   mock_page_map_clear(map_of(device, chunk), host->region, page);
   slot_unlink(host, device, chunk);
   count(device, chunk, false);
-  // Memory nobody wrote still reads as zero; anything else is dropped before the next owner comes.
-  if (chunk->dirty || device->exposed != 0 || host->state->poison != 0) {
-    mock_place_t place = mock_chunk_place(host, device, chunk);
-    fallocate(place.memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              static_cast<off_t>(place.offset), static_cast<off_t>(chunk->size));
-  }
+  if (chunk->dirty || device->exposed != 0 || host->state->poison != 0)
+    content_drop(host, device, chunk);
   if (mock_chunk_is_host(chunk)) {
     mock_guard_t guard(&host->state->lock);
     mock_pool_give(mock_host_extents(host), &host->state->host_pool, page, pages);
@@ -255,6 +261,12 @@ uint64_t mock_chunk_reach(const mock_host *host, const mock_chunk_t *chunk) {
 bool mock_chunk_holds(const mock_host *host, const mock_chunk_t *chunk, uint64_t offset,
                       uint64_t size) {
   return range_within(offset, size, mock_chunk_reach(host, chunk));
+}
+
+void mock_chunk_touch(mock_device_t *device, mock_chunk_t *chunk, uint64_t offset, uint64_t size) {
+  chunk->dirty = true;
+  if (!range_within(offset, size, chunk->size))  // across the chunk that follows
+    device->exposed = 1;
 }
 
 mock_place_t mock_chunk_place(mock_host *host, const mock_device_t *device,

@@ -50,6 +50,9 @@ uint64_t mock_chunk_reach(const mock_host *host, const mock_chunk_t *chunk);
 bool mock_chunk_holds(const mock_host *host, const mock_chunk_t *chunk, uint64_t offset,
                       uint64_t size);
 
+// A range from `offset` in the chunk is about to be written.
+void mock_chunk_touch(mock_device_t *device, mock_chunk_t *chunk, uint64_t offset, uint64_t size);
+
 // The chunk's place in its memory file.
 mock_place_t mock_chunk_place(mock_host *host, const mock_device_t *device,
                               const mock_chunk_t *chunk);

@@ -42,12 +42,6 @@ long todo(const mock_call_t *) {
   return -ENOSYS;
 }
 
-// DMA_QUEUE_RELEASE reads its argument and does nothing with it.
-long queue_release(const mock_call_t *call) {
-  neuron_ioctl_dma_queue_release a;
-  return mock_call_in(call, &a);
-}
-
 constexpr uint64_t ASYNC = NEURON_FEATURE_ASYNC_DMA;
 constexpr uint64_t WIDE = NEURON_FEATURE_MEM_ALLOC64;
 constexpr uint64_t MAPS = NEURON_FEATURE_BIG_CORE_MAPS;
@@ -65,8 +59,8 @@ constexpr row_t ROWS[] = {
     ROW(DEVICE_RELEASE, 0, 0, succeed),
     ROW(DEVICE_APP_PID, 0, 0, mock_req_device_app_pid),
     ROW(DEVICE_GET_ALL_APPS_INFO, 0, 0, mock_req_device_apps_info),
-    ROW(BAR_READ, 0, 0, todo),
-    ROW(BAR_WRITE, GATE, 0, todo),
+    ROW(BAR_READ, 0, 0, mock_req_bar_read),
+    ROW(BAR_WRITE, GATE, 0, mock_req_bar_write),
     ROW(POST_METRIC, GATE, 0, todo),
     ROW(MEM_ALLOC, GATE, 0, mock_req_mem_alloc),
     ROW(MEM_FREE, GATE, 0, mock_req_mem_free),
@@ -81,16 +75,16 @@ constexpr row_t ROWS[] = {
     ROW(MEMSET64, 0, WIDE, mock_req_memset),
     ROW(MEM_GET_EXTENDED_INFO, 0, 0, mock_req_mem_get_extended_info),
     ROW(DMA_ENG_INIT, GATE, 0, succeed),
-    ROW(DMA_ENG_SET_STATE, GATE, 0, todo),
-    ROW(DMA_ENG_GET_STATE, 0, 0, todo),
-    ROW(DMA_QUEUE_INIT, GATE, 0, todo),
-    ROW(DMA_QUEUE_RELEASE, GATE, 0, queue_release),
-    ROW(DMA_QUEUE_COPY_START, 0, 0, todo),
-    ROW(DMA_ACK_COMPLETED, GATE, 0, todo),
-    ROW(DMA_QUEUE_GET_STATE, 0, 0, todo),
-    ROW(DMA_COPY_DESCRIPTORS, GATE, 0, todo),
-    ROW(DMA_COPY_DESCRIPTORS64, 0, WIDE, todo),
-    ROW(DMA_DESCRIPTOR_COPYOUT, 0, 0, todo),
+    ROW(DMA_ENG_SET_STATE, GATE, 0, mock_req_dma_engine_set_state),
+    ROW(DMA_ENG_GET_STATE, 0, 0, mock_req_dma_engine_get_state),
+    ROW(DMA_QUEUE_INIT, GATE, 0, mock_req_dma_queue_init),
+    ROW(DMA_QUEUE_RELEASE, GATE, 0, mock_req_dma_queue_release),
+    ROW(DMA_QUEUE_COPY_START, 0, 0, mock_req_dma_queue_copy_start),
+    ROW(DMA_ACK_COMPLETED, GATE, 0, mock_req_dma_ack_completed),
+    ROW(DMA_QUEUE_GET_STATE, 0, 0, mock_req_dma_queue_get_state),
+    ROW(DMA_COPY_DESCRIPTORS, GATE, 0, mock_req_dma_copy_descriptors),
+    ROW(DMA_COPY_DESCRIPTORS64, 0, WIDE, mock_req_dma_copy_descriptors),
+    ROW(DMA_DESCRIPTOR_COPYOUT, 0, 0, mock_req_dma_descriptor_copyout),
     ROW(DMA_QUIESCE_QUEUES, 0, 0, refuse_enotty),
     ROW(SEMAPHORE_INCREMENT, 0, 0, mock_req_semaphore),
     ROW(SEMAPHORE_DECREMENT, 0, 0, mock_req_semaphore),
@@ -151,7 +145,7 @@ constexpr row_t ROWS[] = {
     ROW(POD_CTRL, MISC, 0, mock_req_pod_ctrl),
     ROW(POD_CTRL_V2, MISC, 0, mock_req_pod_ctrl),
     ROW(MEM_BUF_ZEROCOPY64, 0, NEURON_FEATURE_ZEROCOPY | WIDE, mock_req_mem_buf_zerocopy),
-    ROW(DMA_QUEUE_INIT_BATCH, 0, NEURON_FEATURE_BATCH_DMAQ_INIT, todo),
+    ROW(DMA_QUEUE_INIT_BATCH, 0, NEURON_FEATURE_BATCH_DMAQ_INIT, mock_req_dma_queue_init_batch),
 };
 #undef ROW
 constexpr uint32_t ROW_COUNT = sizeof(ROWS) / sizeof(ROWS[0]);

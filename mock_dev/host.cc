@@ -13,6 +13,7 @@
 #include "mock_dev/datastore.h"
 #include "mock_dev/fault.h"
 #include "mock_dev/memfd.h"
+#include "mock_dev/udma.h"
 
 namespace {
 
@@ -37,16 +38,18 @@ struct region_layout_t {
 };
 
 struct device_layout_t {
-  uint64_t device, chunks, extents, handles, host_map, chunk_map[NEURON_MAX_HBM];
+  uint64_t device, chunks, extents, handles, host_map, udma, chunk_map[NEURON_MAX_HBM];
 };
 
-device_layout_t device_reserve(region_layout_t *region, uint32_t hbms, uint32_t hbm_pages) {
+device_layout_t device_reserve(region_layout_t *region, uint32_t hbms, uint32_t hbm_pages,
+                               uint32_t engines) {
   device_layout_t l = {};
   l.device = region->add(sizeof(mock_device_t));
   l.chunks = region->add(sizeof(mock_chunk_t) * static_cast<uint64_t>(CHUNK_CAPACITY + 1));
   l.extents = region->add(sizeof(mock_extent_t) * static_cast<uint64_t>(EXTENT_CAPACITY));
   l.handles = region->add(MOCK_HANDLE_BYTES);
   l.host_map = region->add(mock_page_map_bytes(HOST_PAGES));
+  l.udma = region->add(NEURON_UDMA_BLOCK_SIZE * engines);
   for (uint32_t h = 0; h < hbms; ++h)
     l.chunk_map[h] = region->add(mock_page_map_bytes(hbm_pages));
   return l;
@@ -74,7 +77,7 @@ uint64_t device_memory_size(const mock_state_t *state) {
 int device_probe(mock_host *host, uint32_t index, const device_layout_t *layout) {
   mock_state_t *state = host->state;
   mock_device_t *device = mock_host_device(host, index);
-  if (mock_lock_init(&device->lock) != 0)
+  if (mock_lock_init(&device->lock) != 0 || mock_lock_init(&device->dma_lock) != 0)
     return -ENOMEM;
   device->index = index;
   device->state = NEURON_DEVICE_READY;
@@ -108,7 +111,11 @@ int device_probe(mock_host *host, uint32_t index, const device_layout_t *layout)
   }
   for (uint32_t core = 0; core < NEURON_MAX_CORES; ++core)
     device->core_init[core] = NEURON_CINIT_INVALID;
-  return mock_datastore_probe(host, device);
+  int rc = mock_datastore_probe(host, device);
+  if (rc != 0)
+    return rc;
+  device->udma_registers = layout->udma;
+  return mock_udma_probe(host, device);
 }
 
 int options_check(const mock_dev_options_t *options, const mock_instance_t **instance) {
@@ -131,7 +138,8 @@ int options_check(const mock_dev_options_t *options, const mock_instance_t **ins
 int host_build(mock_host *host, const mock_dev_options_t *options) {
   const mock_instance_t *instance = host->instance;
   uint64_t hbm_size = options->hbm_size != 0 ? options->hbm_size : neuron_hbm_size(instance->arch);
-  uint32_t hbms = neuron_arch_counts_get(instance->arch).hbms;
+  neuron_arch_counts counts = neuron_arch_counts_get(instance->arch);
+  uint32_t hbms = counts.hbms;
 
   region_layout_t region = {};
   region.add(sizeof(mock_state_t));
@@ -139,7 +147,8 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
       region.add(sizeof(mock_extent_t) * static_cast<uint64_t>(HOST_EXTENT_CAPACITY));
   device_layout_t layouts[NEURON_MAX_DEVICES];
   for (uint32_t d = 0; d < instance->devices; ++d)
-    layouts[d] = device_reserve(&region, hbms, static_cast<uint32_t>(hbm_size >> MOCK_PAGE_SHIFT));
+    layouts[d] = device_reserve(&region, hbms, static_cast<uint32_t>(hbm_size >> MOCK_PAGE_SHIFT),
+                                counts.dma_engines);
 
   host->state_fd = mock_memfd("neuron-mock-state", region.size);
   if (host->state_fd < 0)
@@ -156,7 +165,6 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
   state->instance = mock_instance_index(instance);
   state->arch = instance->arch;
   state->device_count = instance->devices;
-  neuron_arch_counts counts = neuron_arch_counts_get(instance->arch);
   state->cores = counts.cores;
   state->hbms = hbms;
   state->hbm_size = hbm_size;

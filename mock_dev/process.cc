@@ -7,6 +7,7 @@
 #include "mock_dev/chunk.h"
 #include "mock_dev/core_lock.h"
 #include "mock_dev/datastore.h"
+#include "mock_dev/udma.h"
 
 uint32_t mock_process_slot(const mock_device_t *device, int32_t tgid) {
   for (uint32_t s = 0; s < NEURON_MAX_PROCESSES; ++s)
@@ -31,12 +32,14 @@ int mock_process_attach(mock_device_t *device, int32_t tgid) {
 }
 
 void mock_process_flush(mock_host *host, mock_device_t *device, int32_t tgid) {
+  mock_guard_t dma(&device->dma_lock);
   mock_guard_t guard(&device->lock);
   uint32_t s = mock_process_slot(device, tgid);
   if (s == MOCK_NO_SLOT)
     return;
   mock_slot_t *slot = &device->slots[s];
   if (slot->open_count == 1) {
+    mock_udma_process_close(host, device, tgid);
     mock_core_locks_drop(device, tgid);
     mock_datastore_release(host, device, tgid);
     while (slot->chunks != 0)

@@ -48,13 +48,6 @@ uint32_t queue_of_core(const mock_state_t *state, uint32_t core) {
   return std::min(core, state->cores - 1);
 }
 
-// A range about to be written. Device lock held.
-void chunk_touch(mock_device_t *device, mock_chunk_t *chunk, uint64_t offset, uint64_t size) {
-  chunk->dirty = true;
-  if (offset + size > chunk->size)  // across the scratchpad's next chunk
-    device->exposed = 1;
-}
-
 mock_place_t place_at(const mock_call_t *call, const mock_chunk_t *chunk, uint64_t offset) {
   mock_place_t place = mock_chunk_place(call->host, call->device, chunk);
   place.offset += offset;
@@ -79,7 +72,7 @@ int copy_check(const mock_call_t *call, const copy_args_t *c, copy_plan_t *plan)
   plan->src = place_at(call, src, c->src_offset);
   plan->dst = place_at(call, dst, c->dst_offset);
   plan->core = queue_of_core(host->state, mock_chunk_is_host(src) ? dst->nc_id : src->nc_id);
-  chunk_touch(device, dst, c->dst_offset, c->size);
+  mock_chunk_touch(device, dst, c->dst_offset, c->size);
   return 0;
 }
 
@@ -134,7 +127,7 @@ int buffer_check(const mock_call_t *call, const buffer_args_t *a, buffer_plan_t 
     if (!mock_chunk_holds(call->host, chunk, a->offset, a->size))
       return -EINVAL;
     if (a->to_device)
-      chunk_touch(call->device, chunk, a->offset, a->size);
+      mock_chunk_touch(call->device, chunk, a->offset, a->size);
     plan->place = place_at(call, chunk, a->offset);
     plan->host = mock_chunk_is_host(chunk);
   }

@@ -2,14 +2,12 @@
 // Requests that tell about the device, the machine and its users (mock-device-semantics.md 15).
 #include <cerrno>
 
+#include "mock_dev/bar0.h"
 #include "mock_dev/call.h"
 
 namespace {
 
 constexpr uint32_t REVISION = 1;  // neither of the emulator's values
-// Base of BAR0 in DEVICE_INFO: a number to add register offsets to.
-constexpr uint64_t BAR0_BASE = 0xffffc90000000000ull;
-constexpr uint64_t BAR0_SIZE = 0x100000000ull;
 constexpr uint32_t FIRST_BUS = 0x10;
 constexpr uint32_t PRINTK_LIMIT = 512;
 constexpr uint64_t MAX_APPS_BYTES = 0x7fffffff;
@@ -22,8 +20,8 @@ long mock_req_device_info(const mock_call_t *call) {
   a.revision = REVISION;
   a.connected_device_count =
       mock_instance_neighbours(call->host->instance, call->device->index, a.connected_devices);
-  a.bar_address[0] = BAR0_BASE;
-  a.bar_size[0] = BAR0_SIZE;
+  a.bar_address[0] = MOCK_BAR0_BASE;
+  a.bar_size[0] = MOCK_BAR0_SIZE;
   return mock_call_out(call, &a);
 }
 

@@ -18,6 +18,7 @@
 #include "mock_dev/page_map.h"
 #include "uapi/neuron_address_map.h"
 #include "uapi/neuron_ioctl.h"
+#include "uapi/neuron_udma.h"
 
 constexpr uint32_t MOCK_MAX_CLAIMS = 512;
 constexpr uint32_t MOCK_MAX_FAULTS = 64;
@@ -88,13 +89,21 @@ struct mock_nq_registers_t {
 // Units with notification queues: cores, then TOP_SPs.
 constexpr uint32_t MOCK_NQ_UNITS = NEURON_MAX_CORES + NEURON_MAX_TOP_SP;
 
+// What the driver remembers about a queue beside its registers.
+struct mock_udma_queue_t {
+  int32_t tgid;               // who initialised it last, 0 = nobody
+  uint32_t tx_size, rx_size;  // ring lengths, 0 = no such ring
+  uint32_t faulted;           // its packet put the engine into the abort state
+};
+
 struct mock_device_t {
+  pthread_mutex_t dma_lock;  // the registers of the UDMA engines, and every transfer
   pthread_mutex_t lock;
   uint32_t index;
   uint32_t open_count;
   uint32_t state;  // NEURON_DEVICE_*
-  // Someone holds a raw pointer to the memory, or wrote past a chunk: every freed chunk counts as
-  // written from then on.
+  // Someone holds a raw pointer to the memory, or wrote past a chunk: all memory counts as written
+  // from then on, free memory too.
   uint32_t exposed;
   mock_slot_t slots[NEURON_MAX_PROCESSES];
 
@@ -119,6 +128,11 @@ struct mock_device_t {
   uint32_t nq_chunks[MOCK_NQ_UNITS][NEURON_NQ_SLOTS];  // 0 = empty slot
   mock_nq_registers_t nq_registers[MOCK_NQ_UNITS][NEURON_NQ_QUEUES_PER_TYPE];
   mock_nq_registers_t nq_dma_trace[NEURON_MAX_CORES][NEURON_DMA_ENGINES_PER_CORE];
+
+  mock_udma_queue_t udma_queues[NEURON_DMA_ENGINE_LIMIT][NEURON_DMA_QUEUES_PER_ENGINE];
+  uint64_t udma_written[NEURON_DMA_ENGINE_LIMIT];  // pages of the register block that hold anything
+  uint64_t udma_registers;                         // offset of the blocks, engine by engine
+  uint64_t udma_dummy;                             // bus address of the ring of closed queues
 };
 
 enum mock_file_kind_t : uint8_t { MOCK_FILE_FREE, MOCK_FILE_DEVICE, MOCK_FILE_TEXT };

@@ -106,6 +106,8 @@ static inline uint64_t neuron_host_window_bit(uint32_t arch) {
 #define NEURON_V2_SBUF_PARTITION_SIZE 0x30000ull /* bytes that exist: 192 KiB */
 #define NEURON_V3_SBUF_PARTITION_SIZE 0x38000ull /* 224 KiB */
 #define NEURON_PSUM_PARTITION_SIZE 0x4000ull     /* 16 KiB */
+#define NEURON_PSUM_APERTURE 0x400000ull
+#define NEURON_PSUM_PARTITION_STRIDE 0x8000ull
 
 #define NEURON_V2_TPB_BASE 0xfffc0000000ull
 #define NEURON_V2_TPB_SIZE 0x4000000ull
@@ -272,6 +274,18 @@ static inline uint64_t neuron_udma_bar0_offset(uint32_t arch, uint32_t engine) {
   return NEURON_NO_ADDRESS;
 }
 
+/*
+ * Broadcast window of a core: TX queue registers for its 16 engines at once, RX ones NEURON_UDMA_RX
+ * further up. On v2 only that of core 0 is known.
+ */
+static inline uint64_t neuron_udma_broadcast_bar0_offset(uint32_t arch, uint32_t core) {
+  if (arch == NEURON_ARCH_V2)
+    return core == 0 ? 0x31000000ull : NEURON_NO_ADDRESS;
+  if (arch != NEURON_ARCH_V3 || core >= 8)
+    return NEURON_NO_ADDRESS;
+  return neuron_udma_bar0_offset(arch, core * NEURON_DMA_ENGINES_PER_CORE) + 0x80000ull;
+}
+
 /* Engine and queue the driver itself copies with on behalf of a core. */
 static inline uint32_t neuron_copy_engine(uint32_t arch, uint32_t core) {
   switch (arch) {
@@ -345,6 +359,36 @@ static inline uint64_t neuron_nq_dma_trace_bar0_offset(uint32_t arch, uint32_t c
 #define NEURON_V3_BAR0_MISC_RAM 0x6c84000ull
 #define NEURON_V3_PREPROC_SIZE 0x34c0000ull
 
+/* BAR0 offset of a device address in the register (APB) space. */
+static inline uint64_t neuron_apb_bar0_offset(uint32_t arch, uint64_t address) {
+  uint64_t at;
+  if (arch == NEURON_ARCH_V2) {
+    at = address - NEURON_V2_APB_BASE;
+    return at < 0x10000000ull ? NEURON_V2_BAR0_APB + at : NEURON_NO_ADDRESS;
+  }
+  if (arch != NEURON_ARCH_V3)
+    return NEURON_NO_ADDRESS;
+  for (uint32_t die = 0; die < 2; ++die) {
+    at = address - 0x8000000000ull - die * NEURON_V3_DIE_BIT;
+    if (at < 0x40000000ull)
+      return die * 0x40000000ull + at;
+    for (uint32_t half = 0; half < 2; ++half) {
+      at = address - 0x1000000000ull - half * 0x4000000000ull - die * NEURON_V3_DIE_BIT;
+      if (at < 0x10000000ull)
+        return 0x80000000ull + (die * 2 + half) * 0x10000000ull + at;
+    }
+  }
+  return NEURON_NO_ADDRESS;
+}
+
+/* Two words that read as 0 and 1: what event clears and semaphore increments copy from. */
+#define NEURON_EVENT_CONSTANTS_SIZE 8ull
+static inline uint64_t neuron_event_constants(uint32_t arch) {
+  return arch == NEURON_ARCH_V2   ? 0x2000000000ull
+         : arch == NEURON_ARCH_V3 ? 0x9000000000ull
+                                  : NEURON_NO_ADDRESS;
+}
+
 /* Pre-processing blocks, 4 on v3: part of what PROGRAM_ENGINE may write. */
 static inline uint64_t neuron_preproc_base(uint32_t arch, uint32_t block) {
   if (arch != NEURON_ARCH_V3 || block >= 4)
@@ -353,6 +397,7 @@ static inline uint64_t neuron_preproc_base(uint32_t arch, uint32_t block) {
 }
 
 /* Neighbour memory windows (v3): one per link. */
+#define NEURON_V3_NEIGHBOUR_WINDOW_SIZE 0x4000000000000ull
 static inline uint64_t neuron_neighbour_window(uint32_t arch, uint32_t link) {
   if (arch != NEURON_ARCH_V3 || link >= 4)
     return NEURON_NO_ADDRESS;

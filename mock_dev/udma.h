@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDMA engines: 16 queues of a TX and an RX ring each, kept as the register blocks the hardware has
+// (mock-device-semantics.md 6.2, dma-and-exec.md 1). A register nobody wrote costs no memory.
+//
+// The caller holds the device's DMA lock in every function here; where transfers can start (write,
+// start, state_set) it must not hold the device's lock. Transfers run inside the call that starts
+// them and are over when it returns.
+#pragma once
+
+#include <cstdint>
+
+#include "mock_dev/decode.h"
+
+// Probe: the ring of closed queues. -ENOMEM.
+int mock_udma_probe(mock_host *host, mock_device_t *device);
+
+// Splits an offset in an engine block. False: it is in no queue's part. `queue` and `reg` may be
+// nullptr; `reg` is the same for TX and RX.
+bool mock_udma_queue_register(uint64_t offset, uint32_t *queue, uint64_t *reg);
+
+// One register, `offset` in the engine block and a multiple of 4. Write-only ones read as 0.
+uint32_t mock_udma_read(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t offset);
+
+// A write by the host to a register of an engine or of a broadcast window, and what follows.
+void mock_udma_write(mock_host *host, mock_device_t *device, const mock_target_t *target,
+                     uint32_t value);
+
+// Gives one side (0 or NEURON_UDMA_RX) of a queue a ring and enables it: indexes 0, first ring id.
+// `count` 0: no ring.
+void mock_udma_ring_set(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t queue,
+                        uint64_t side, uint64_t base, uint32_t count);
+
+// Hands over descriptors, RX first.
+void mock_udma_start(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t queue,
+                     uint32_t tx, uint32_t rx);
+
+// State of one side of an engine, NEURON_UDMA_*; setting it sets both sides.
+uint32_t mock_udma_state(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t side);
+void mock_udma_state_set(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t state);
+
+// A process is gone: its queues move to a ring nobody else writes.
+void mock_udma_process_close(mock_host *host, mock_device_t *device, int32_t tgid);
+
+// --- between udma.cc and udma_run.cc ------------------------------------------------------------
+
+// Descriptors that doorbells written by transfers may submit until the call returns: descriptors
+// that ring their own queue would never end.
+constexpr uint64_t MOCK_UDMA_CHAIN_LIMIT = 65536;
+constexpr uint64_t MOCK_UDMA_SIDES[] = {0, NEURON_UDMA_RX};
+constexpr uint32_t MOCK_UDMA_QUEUES = NEURON_DMA_ENGINE_LIMIT * NEURON_DMA_QUEUES_PER_ENGINE;
+
+// Queues that may have something to do, first come first served.
+struct mock_udma_work_t {
+  mock_host *host;
+  mock_device_t *device;
+  bool running;      // register writes come from a transfer
+  uint64_t chained;  // descriptors submitted by such writes
+  uint32_t first, count;
+  uint16_t order[MOCK_UDMA_QUEUES];
+  uint64_t queued[(MOCK_UDMA_QUEUES + 63) / 64];
+};
+
+// Register as it is stored, without side effects.
+uint32_t mock_udma_get(const mock_udma_work_t *work, uint32_t engine, uint64_t offset);
+void mock_udma_put(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint32_t value);
+
+// A register write with its side effects; queues it sets going are added to `work`. False: a
+// transfer rings too often.
+bool mock_udma_apply(mock_udma_work_t *work, const mock_target_t *target, uint32_t value);
+
+void mock_udma_abort(mock_udma_work_t *work, uint32_t engine);
+
+// Ring pointers: index and ring id.
+uint32_t mock_udma_advance(uint32_t pointer, uint32_t count, uint32_t length);
+// Descriptors from head to tail, -1 when the two do not fit the length.
+int64_t mock_udma_pending(uint32_t head, uint32_t tail, uint32_t length);
+
+// Runs queues until nothing can move (udma_run.cc).
+void mock_udma_drain(mock_udma_work_t *work);
