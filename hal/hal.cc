@@ -16,6 +16,7 @@
 #include "hal/hal_impl.h"
 #include "hal/kernel.h"
 #include "hal/mock.h"
+#include "hal/sysfs.h"
 #include "uapi/neuron_ioctl.h"
 
 NRT_STATUS hal_options_from_env(hal_options_t *out) {
@@ -212,7 +213,11 @@ NRT_STATUS hal_open(const hal_options_t *options, hal_t **out) {
       options->mock == HAL_MOCK_NEVER || (options->mock == HAL_MOCK_AUTO && kernel_devices_exist());
   void *be = nullptr;
   if (kernel) {
-    be = hal_kernel_create(hal_libc_syscalls());
+    std::string root;
+    NRT_STATUS status = hal_sysfs_root_from_env(&root);
+    if (status != NRT_SUCCESS)
+      return status;
+    be = hal_kernel_create(hal_libc_syscalls(), root.c_str());
     if (be == nullptr) {
       NLOG_ERROR(NLOG_HAL, "out of memory");
       return NRT_RESOURCE;

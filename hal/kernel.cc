@@ -9,11 +9,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <new>
+#include <string>
+
+#include "hal/sysfs.h"
 
 namespace {
 
 struct kernel_backend_t {
   hal_syscalls_t sys;
+  std::string sysfs_root;
 };
 
 constexpr size_t kPathSize = 32;
@@ -54,22 +58,7 @@ int kernel_unmap(void *be, void *va, size_t length) {
 }
 
 ssize_t kernel_read_file(void *be, const char *path, char *buffer, size_t size) {
-  const hal_syscalls_t &sys = self(be)->sys;
-  int fd = sys.open(sys.ctx, path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return fd;
-  size_t filled = 0;
-  ssize_t got = 0;
-  while (filled < size) {
-    got = sys.read(sys.ctx, fd, buffer + filled, size - filled);
-    if (got == -EINTR)
-      continue;
-    if (got <= 0)
-      break;
-    filled += static_cast<size_t>(got);
-  }
-  sys.close(sys.ctx, fd);
-  return got < 0 ? got : static_cast<ssize_t>(filled);
+  return hal_sysfs_read(&self(be)->sys, self(be)->sysfs_root, path, buffer, size);
 }
 
 bool kernel_device_present(void *be, uint32_t device_index) {
@@ -134,6 +123,6 @@ const hal_ops_t *hal_kernel_ops() {
   return &ops;
 }
 
-void *hal_kernel_create(const hal_syscalls_t *table) {
-  return new (std::nothrow) kernel_backend_t{*table};
+void *hal_kernel_create(const hal_syscalls_t *table, const char *sysfs_root) {
+  return new (std::nothrow) kernel_backend_t{*table, sysfs_root};
 }

@@ -28,5 +28,5 @@ const hal_syscalls_t *hal_libc_syscalls();
 const hal_ops_t *hal_kernel_ops();
 
 // State of one kernel back end for hal_open_with. The table is copied; its ctx stays the caller's.
-// nullptr: out of memory.
-void *hal_kernel_create(const hal_syscalls_t *table);
+// Paths of sysfs files get `sysfs_root` in front. nullptr: out of memory.
+void *hal_kernel_create(const hal_syscalls_t *table, const char *sysfs_root = "");

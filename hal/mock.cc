@@ -11,11 +11,13 @@
 
 #include "base/nlog.h"
 #include "hal/hal_impl.h"
+#include "hal/sysfs.h"
 
 namespace {
 
 struct mock_backend_t {
   mock_host_t *host;
+  std::string sysfs_root;
 };
 
 constexpr size_t kPathSize = 64;
@@ -53,6 +55,8 @@ int backend_unmap(void *be, void *va, size_t length) {
 }
 
 ssize_t backend_read_file(void *be, const char *path, char *buffer, size_t size) {
+  if (!self(be)->sysfs_root.empty())
+    return hal_sysfs_read(hal_libc_syscalls(), self(be)->sysfs_root, path, buffer, size);
   mock_host_t *host = self(be)->host;
   int fd = mock_open(host, caller(), path, O_RDONLY);
   if (fd < 0)
@@ -98,8 +102,8 @@ const hal_ops_t *hal_mock_ops() {
   return &ops;
 }
 
-void *hal_mock_create(mock_host_t *host) {
-  return new (std::nothrow) mock_backend_t{host};
+void *hal_mock_create(mock_host_t *host, const char *sysfs_root) {
+  return new (std::nothrow) mock_backend_t{host, sysfs_root};
 }
 
 NRT_STATUS hal_mock_create_from_env(const char *instance, void **be) {
@@ -120,11 +124,24 @@ NRT_STATUS hal_mock_create_from_env(const char *instance, void **be) {
                options.instance != nullptr ? options.instance : "(default)", known_instances());
     return NRT_INVALID;
   }
-  if (result != 0) {
-    NLOG_ERROR(NLOG_HAL, "mocked device: creation failed: {}", hal_error_name(result));
-    return result == -ENOMEM ? NRT_RESOURCE : NRT_FAILURE;
+  if (result == -ENOMEM) {
+    NLOG_ERROR(NLOG_HAL, "mocked device: out of memory");
+    return NRT_RESOURCE;
   }
-  *be = hal_mock_create(host);
+  if (result != 0) {
+    NLOG_ERROR(NLOG_HAL,
+               "NEURON_MOCK_SYSFS_DIR='{}': {}; accepted is an empty directory of this machine's "
+               "own, or a name in an existing directory",
+               options.sysfs_dir, hal_error_name(result));
+    return NRT_INVALID;
+  }
+  std::string root;
+  NRT_STATUS status = hal_sysfs_root_from_env(&root);
+  if (status != NRT_SUCCESS) {
+    mock_host_destroy(host);
+    return status;
+  }
+  *be = hal_mock_create(host, root.c_str());
   if (*be == nullptr) {
     mock_host_destroy(host);
     NLOG_ERROR(NLOG_HAL, "mocked device: out of memory");

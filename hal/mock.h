@@ -8,8 +8,9 @@
 const hal_ops_t *hal_mock_ops();
 
 // State of one mock back end for hal_open_with. Takes ownership of `host` (destroyed with the back
-// end). nullptr: out of memory; `host` stays the caller's then.
-void *hal_mock_create(mock_host_t *host);
+// end). sysfs files come from the mocked machine, or from the file system below `sysfs_root`.
+// nullptr: out of memory; `host` stays the caller's then.
+void *hal_mock_create(mock_host_t *host, const char *sysfs_root = "");
 
 // Builds the machine described by the NEURON_MOCK_* variables; `instance` (may be nullptr)
 // overrides NEURON_MOCK_INSTANCE. A bad variable or an unknown instance gives NRT_INVALID and one

@@ -8,6 +8,7 @@
 #include "mock_dev/fault.h"
 #include "mock_dev/file.h"
 #include "mock_dev/process.h"
+#include "mock_dev/sysfs_tree.h"
 
 namespace {
 
@@ -237,7 +238,9 @@ long mock_ioctl(mock_host_t *host, int32_t tgid, int fd, uint32_t request, void 
   int fault = mock_fault_next(host, request);
   if (fault != 0)
     return fault;
-  return dispatch(host, tgid, &file, request, exact, arg);
+  long rc = dispatch(host, tgid, &file, request, exact, arg);
+  mock_sysfs_tree_update(host, file.device);
+  return rc;
 }
 
 uint64_t mock_ioctl_count(mock_host_t *host, uint32_t request) {

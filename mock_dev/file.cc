@@ -13,61 +13,26 @@
 #include "mock_dev/core_claim.h"
 #include "mock_dev/datastore.h"
 #include "mock_dev/process.h"
+#include "mock_dev/sysfs_tree.h"
+#include "mock_dev/user_copy.h"
 
 namespace {
 
 constexpr char DEVICE_PREFIX[] = "/dev/neuron";
-constexpr char CLASS_PREFIX[] = "/sys/class/neuron_device/neuron";
-constexpr char VERSION_PATH[] = "/sys/module/neuron/version";
-constexpr char PRODUCT_PATH[] = "/sys/class/dmi/id/product_name";
 
-// Device number after `prefix`, as the kernel writes it; *rest is what follows. False: no device.
-bool path_device(const mock_state_t *state, const char *path, const char *prefix, uint32_t *device,
-                 const char **rest) {
-  size_t length = strlen(prefix);
-  if (strncmp(path, prefix, length) != 0)
+// Device number of a device node's path, as the kernel writes it. False: no device.
+bool path_device(const mock_state_t *state, const char *path, uint32_t *device) {
+  size_t length = strlen(DEVICE_PREFIX);
+  if (strncmp(path, DEVICE_PREFIX, length) != 0)
     return false;
   const char *digits = path + length;
-  if (*digits < '0' || *digits > '9' || (digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9'))
+  if (*digits < '0' || *digits > '9' || (digits[0] == '0' && digits[1] != '\0'))
     return false;
   char *end;
   unsigned long n = strtoul(digits, &end, 10);
-  if (n >= state->device_count)
+  if (n >= state->device_count || *end != '\0')
     return false;
   *device = static_cast<uint32_t>(n);
-  *rest = end;
-  return true;
-}
-
-void neighbours_print(const mock_instance_t *instance, uint32_t device, char *text, size_t size) {
-  uint32_t list[NEURON_MAX_NEIGHBOURS];
-  uint32_t count = mock_instance_neighbours(instance, device, list);
-  size_t used = 0;
-  for (uint32_t i = 0; i < count; ++i)
-    used +=
-        static_cast<size_t>(snprintf(text + used, size - used, i == 0 ? "%u" : ", %u", list[i]));
-  snprintf(text + used, size - used, "\n");
-}
-
-// Content of a sysfs file. False: no such file.
-bool path_text(const mock_host *host, const char *path, char *text, size_t size) {
-  const mock_state_t *state = host->state;
-  uint32_t device;
-  const char *rest;
-  if (strcmp(path, VERSION_PATH) == 0) {
-    snprintf(text, size, "%s\n", state->driver_version);
-  } else if (strcmp(path, PRODUCT_PATH) == 0) {
-    snprintf(text, size, "%s\n", host->instance->name);
-  } else if (path_device(state, path, CLASS_PREFIX, &device, &rest)) {
-    if (strcmp(rest, "/core_count") == 0)
-      snprintf(text, size, "%u", state->cores);  // without a newline, as the driver writes it
-    else if (strcmp(rest, "/connected_devices") == 0)
-      neighbours_print(host->instance, device, text, size);
-    else
-      return false;
-  } else {
-    return false;
-  }
   return true;
 }
 
@@ -122,6 +87,33 @@ int device_get(mock_device_t *device, int32_t tgid) {
   return rc;
 }
 
+int node_open(mock_host *host, int32_t tgid, int flags, mock_file_t *file) {
+  file->kind = MOCK_FILE_DEVICE;
+  file->misc_lane = (flags & O_WRONLY) != 0 ? 1 : 0;
+  if (file->misc_lane != 0)
+    return file_open(host->state, tgid, file);
+  mock_device_t *device = mock_host_device(host, file->device);
+  int rc = device_get(device, tgid);
+  if (rc != 0)
+    return rc;
+  int fd = file_open(host->state, tgid, file);
+  if (fd < 0) {
+    mock_process_flush(host, device, tgid);
+    device_put(host, device);
+  }
+  return fd;
+}
+
+// The content is that of the moment of opening. Permissions bind everybody: to write a file that
+// has no way to take it is refused even to root.
+int sysfs_open(mock_host *host, int32_t tgid, mock_file_t *file) {
+  if (file->access != O_RDONLY && (mock_sysfs_mode(&file->sysfs) & 0222) == 0)
+    return -EACCES;
+  file->kind = MOCK_FILE_TEXT;
+  file->length = static_cast<uint32_t>(mock_sysfs_show(host, &file->sysfs, file->text));
+  return file_open(host->state, tgid, file);
+}
+
 }  // namespace
 
 mock_file_info_t mock_file_info(mock_host *host, int fd) {
@@ -133,35 +125,15 @@ mock_file_info_t mock_file_info(mock_host *host, int fd) {
 }
 
 int mock_open(mock_host_t *host, int32_t tgid, const char *path, int flags) {
-  mock_state_t *state = host->state;
-  mock_file_t file = {};
-  const char *rest;
   if (path == nullptr)
     return -EFAULT;
+  mock_file_t file = {};
   file.access = static_cast<uint8_t>(flags & O_ACCMODE);
-  if (path_device(state, path, DEVICE_PREFIX, &file.device, &rest) && *rest == '\0') {
-    file.kind = MOCK_FILE_DEVICE;
-    file.misc_lane = (flags & O_WRONLY) != 0 ? 1 : 0;
-    if (file.misc_lane != 0)
-      return file_open(state, tgid, &file);
-    mock_device_t *device = mock_host_device(host, file.device);
-    int rc = device_get(device, tgid);
-    if (rc != 0)
-      return rc;
-    int fd = file_open(state, tgid, &file);
-    if (fd < 0) {
-      mock_process_flush(host, device, tgid);
-      device_put(host, device);
-    }
-    return fd;
-  }
-  if (!path_text(host, path, file.text, sizeof(file.text)))
+  if (path_device(host->state, path, &file.device))
+    return node_open(host, tgid, flags, &file);
+  if (!mock_sysfs_find(host, path, &file.sysfs))
     return -ENOENT;
-  if (file.access != O_RDONLY)
-    return -EACCES;
-  file.kind = MOCK_FILE_TEXT;
-  file.length = static_cast<uint32_t>(strlen(file.text));
-  return file_open(state, tgid, &file);
+  return sysfs_open(host, tgid, &file);
 }
 
 int mock_dup(mock_host_t *host, int32_t tgid, int fd) {
@@ -201,8 +173,11 @@ int mock_close(mock_host_t *host, int32_t tgid, int fd) {
     if (last)
       *file = {};
   }
-  if (last && was.kind == MOCK_FILE_DEVICE && was.misc_lane == 0)
-    device_put(host, mock_host_device(host, was.device));
+  if (was.kind == MOCK_FILE_DEVICE && was.misc_lane == 0) {
+    if (last)
+      device_put(host, mock_host_device(host, was.device));
+    mock_sysfs_tree_update(host, was.device);
+  }
   return 0;
 }
 
@@ -211,6 +186,8 @@ ssize_t mock_read(mock_host_t *host, int32_t tgid, int fd, void *buffer, size_t 
   mock_guard_t guard(&host->state->lock);
   mock_file_t *file = file_of(host->state, fd);
   if (file == nullptr)
+    return -EBADF;
+  if (file->access == O_WRONLY)
     return -EBADF;
   if (file->kind != MOCK_FILE_TEXT)
     return -EINVAL;  // the device node has no read operation
@@ -221,6 +198,32 @@ ssize_t mock_read(mock_host_t *host, int32_t tgid, int fd, void *buffer, size_t 
     memcpy(buffer, file->text + file->position, n);
   file->position += static_cast<uint32_t>(n);
   return static_cast<ssize_t>(n);
+}
+
+ssize_t mock_write(mock_host_t *host, int32_t tgid, int fd, const void *buffer, size_t size) {
+  (void)tgid;
+  mock_sysfs_ref_t ref;
+  {
+    mock_guard_t guard(&host->state->lock);
+    const mock_file_t *file = file_of(host->state, fd);
+    if (file == nullptr || file->access == O_RDONLY)
+      return -EBADF;
+    if (file->kind != MOCK_FILE_TEXT)
+      return -EINVAL;  // the device node has no write operation
+    ref = file->sysfs;
+  }
+  char text[MOCK_SYSFS_TEXT];
+  size_t taken = std::min(size, sizeof(text) - 1);
+  if (mock_user_read(text, buffer, taken) != 0)
+    return -EFAULT;
+  text[taken] = '\0';
+  int rc = mock_sysfs_store(host, &ref, text);
+  if (rc != 0)
+    return rc;
+  // A switch may be one for all devices.
+  for (uint32_t d = 0; d < host->state->device_count; ++d)
+    mock_sysfs_tree_update(host, d);
+  return static_cast<ssize_t>(size);
 }
 
 void mock_process_exit(mock_host_t *host, int32_t tgid) {

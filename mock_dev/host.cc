@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <new>
 
 #include "base/checked.h"
@@ -13,6 +14,7 @@
 #include "mock_dev/datastore.h"
 #include "mock_dev/fault.h"
 #include "mock_dev/memfd.h"
+#include "mock_dev/sysfs_tree.h"
 #include "mock_dev/udma.h"
 
 namespace {
@@ -177,6 +179,8 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
   const char *version =
       options->driver_version != nullptr ? options->driver_version : DEFAULT_VERSION;
   memcpy(state->driver_version, version, strlen(version) + 1);
+  state->created = static_cast<uint64_t>(time(nullptr));
+  state->notify_delay = -1;
   state->host_extents_offset = host_extents;
   mock_extent_arena_init(&state->host_extents, HOST_EXTENT_CAPACITY);
   uint32_t host_first = MOCK_HOST_FIRST >> MOCK_PAGE_SHIFT;
@@ -190,7 +194,11 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
     if (rc == 0)
       rc = device_probe(host, d, &layouts[d]);
   }
-  return rc != 0 ? rc : mock_set_faults(host, options->faults, options->fault_count);
+  if (rc == 0)
+    rc = mock_set_faults(host, options->faults, options->fault_count);
+  return rc != 0 || options->sysfs_dir == nullptr
+             ? rc
+             : mock_sysfs_tree_create(host, options->sysfs_dir);
 }
 
 }  // namespace
@@ -314,6 +322,7 @@ int mock_host_create(const mock_dev_options_t *options, mock_host_t **out) {
 void mock_host_destroy(mock_host_t *host) {
   if (host == nullptr)
     return;
+  mock_sysfs_tree_destroy(host);
   for (const auto &[va, mapping] : host->mappings)
     munmap(reinterpret_cast<void *>(va), mapping.length);
   for (mock_memory_t &memory : host->device_memory)

@@ -21,6 +21,8 @@ struct mock_memory_t {
   uint8_t *bytes = nullptr;  // mapped on first use
 };
 
+struct mock_sysfs_tree;
+
 struct mock_host {
   uint8_t *region = nullptr;
   mock_state_t *state = nullptr;
@@ -28,6 +30,7 @@ struct mock_host {
   const mock_instance_t *instance = nullptr;
   mock_memory_t host_memory;
   mock_memory_t device_memory[NEURON_MAX_DEVICES];
+  mock_sysfs_tree *sysfs_tree = nullptr;
   pthread_mutex_t view_lock;  // `bytes` above and `mappings`
   std::map<uintptr_t, mock_mapping_t> mappings;
 };

@@ -8,13 +8,13 @@
 namespace {
 
 constexpr mock_instance_t INSTANCES[] = {
-    {"inf2.xlarge", NEURON_ARCH_V2, 1, MOCK_TOPOLOGY_NONE, false},
-    {"inf2.24xlarge", NEURON_ARCH_V2, 6, MOCK_TOPOLOGY_CHAIN, false},
-    {"inf2.48xlarge", NEURON_ARCH_V2, 12, MOCK_TOPOLOGY_RING, false},
-    {"trn1.2xlarge", NEURON_ARCH_V2, 1, MOCK_TOPOLOGY_NONE, true},
-    {"trn1.32xlarge", NEURON_ARCH_V2, 16, MOCK_TOPOLOGY_TRN1_TORUS, true},
-    {"trn2.3xlarge", NEURON_ARCH_V3, 1, MOCK_TOPOLOGY_NONE, true},
-    {"trn2.48xlarge", NEURON_ARCH_V3, 16, MOCK_TOPOLOGY_TRN2_TORUS, true},
+    {"inf2.xlarge", NEURON_ARCH_V2, 1, MOCK_TOPOLOGY_NONE, false, MOCK_CHIP_INF2},
+    {"inf2.24xlarge", NEURON_ARCH_V2, 6, MOCK_TOPOLOGY_CHAIN, false, MOCK_CHIP_INF2},
+    {"inf2.48xlarge", NEURON_ARCH_V2, 12, MOCK_TOPOLOGY_RING, false, MOCK_CHIP_INF2},
+    {"trn1.2xlarge", NEURON_ARCH_V2, 1, MOCK_TOPOLOGY_NONE, true, MOCK_CHIP_TRN1},
+    {"trn1.32xlarge", NEURON_ARCH_V2, 16, MOCK_TOPOLOGY_TRN1_TORUS, true, MOCK_CHIP_TRN1},
+    {"trn2.3xlarge", NEURON_ARCH_V3, 1, MOCK_TOPOLOGY_NONE, true, MOCK_CHIP_TRN2},
+    {"trn2.48xlarge", NEURON_ARCH_V3, 16, MOCK_TOPOLOGY_TRN2_TORUS, true, MOCK_CHIP_TRN2},
 };
 constexpr uint32_t INSTANCE_COUNT = sizeof(INSTANCES) / sizeof(INSTANCES[0]);
 

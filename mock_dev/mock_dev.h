@@ -42,37 +42,42 @@ typedef struct mock_dev_options {
   bool poison;              /* strict mode: fill fresh device memory with 0xA5 instead of zero */
   const mock_fault_t *faults; /* copied */
   size_t fault_count;
+  const char *sysfs_dir; /* where the sysfs files are written as a tree; NULL = nowhere */
 } mock_dev_options_t;
 
 /*
  * Fills *out from the environment: NEURON_MOCK_INSTANCE, NEURON_MOCK_DRIVER_VERSION,
  * NEURON_MOCK_API_RANGE=min-max, NEURON_MOCK_HIDE_FEATURES=mask, NEURON_MOCK_HBM_SIZE=bytes (suffix
  * K, M, G), NEURON_MOCK_STRICT=1, NEURON_MOCK_FAULT=REQUEST:NTH:ERRNO[+][,...] (REQUEST as in
- * uapi.md without the prefix, or "*"). Returns 0, or -EINVAL with a sentence in `error` naming the
- * variable, the value and what is accepted. Strings point into static storage valid until the next
- * call.
+ * uapi.md without the prefix, or "*"), NEURON_MOCK_SYSFS_DIR=directory. Returns 0, or -EINVAL with
+ * a sentence in `error` naming the variable, the value and what is accepted. Strings point into
+ * static storage valid until the next call.
  */
 int mock_dev_options_from_env(mock_dev_options_t *out, char *error, size_t error_size);
 
 /* Names of the known instance types, NULL-terminated. */
 const char *const *mock_instance_names(void);
 
-/* -EINVAL: unknown instance or bad option; -ENOMEM. The caller owns *out. */
+/* -EINVAL: unknown instance or bad option; -ENOMEM; with a sysfs_dir any other -errno: its tree
+ * cannot be made (-ENOTEMPTY: something else lies there, -EBUSY: another machine's). The caller
+ * owns *out. */
 int mock_host_create(const mock_dev_options_t *options, mock_host_t **out);
 
 /* Frees everything. No call may be running; mappings handed out become invalid. NULL is fine. */
 void mock_host_destroy(mock_host_t *host);
 
 /*
- * Paths served: /dev/neuron<N>, /sys/module/neuron/version, /sys/class/neuron_device/neuron<N>/...
- * (core_count, connected_devices), /sys/class/dmi/id/product_name. Anything else: -ENOENT. `flags`
- * as for open(2); its access mode chooses the lane (uapi.md 2). Returns a descriptor of this mock
- * only.
+ * Paths served: /dev/neuron<N> and the driver's sysfs files (uapi.md 11 and 12; README.md has the
+ * list). Anything else: -ENOENT. `flags` as for open(2); with a node the access mode chooses the
+ * lane (uapi.md 2). Returns a descriptor of this mock only. A sysfs file holds what was true when
+ * it was opened; -EACCES: it cannot be written.
  */
 int mock_open(mock_host_t *host, int32_t tgid, const char *path, int flags);
 int mock_dup(mock_host_t *host, int32_t tgid, int fd);
 int mock_close(mock_host_t *host, int32_t tgid, int fd);
 ssize_t mock_read(mock_host_t *host, int32_t tgid, int fd, void *buffer, size_t size);
+/* One write to a sysfs file is one value. */
+ssize_t mock_write(mock_host_t *host, int32_t tgid, int fd, const void *buffer, size_t size);
 
 /* Dispatches on the full request value. A bad `arg` never crashes: see mock-device-semantics.md 1.
  */

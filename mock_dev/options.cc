@@ -18,6 +18,7 @@ namespace {
 // Where the strings and the plan of the last call live.
 char instance_text[64];
 char version_text[64];
+char sysfs_text[4096];
 mock_fault_t fault_list[MOCK_MAX_FAULTS];
 
 struct complaint_t {
@@ -205,5 +206,7 @@ int mock_dev_options_from_env(mock_dev_options_t *out, char *error, size_t error
     rc = read_hbm_size(out, &e);
   if (rc == 0)
     rc = read_strict(out, &e);
+  if (rc == 0)
+    rc = read_text("NEURON_MOCK_SYSFS_DIR", sysfs_text, sizeof(sysfs_text), &out->sysfs_dir, &e);
   return rc != 0 ? rc : read_faults(out, &e);
 }

@@ -16,6 +16,7 @@
 #include "mock_dev/handle_table.h"
 #include "mock_dev/instance.h"
 #include "mock_dev/page_map.h"
+#include "mock_dev/sysfs.h"
 #include "uapi/neuron_address_map.h"
 #include "uapi/neuron_ioctl.h"
 #include "uapi/neuron_udma.h"
@@ -24,7 +25,6 @@ constexpr uint32_t MOCK_MAX_CLAIMS = 512;
 constexpr uint32_t MOCK_MAX_FAULTS = 64;
 constexpr uint32_t MOCK_MAX_FDS = 4096;
 constexpr uint32_t MOCK_MAX_REQUESTS = 128;  // rows of the dispatch table, at most
-constexpr uint32_t MOCK_TEXT_SIZE = 128;
 constexpr uint32_t MOCK_NO_SLOT = UINT32_MAX;
 constexpr uint32_t MOCK_ASYNC_SLOTS = 3;  // by wait handle; 0 is the synchronous one, never busy
 
@@ -145,7 +145,8 @@ struct mock_file_t {
   uint32_t device;
   uint32_t position;
   uint32_t length;
-  char text[MOCK_TEXT_SIZE];
+  mock_sysfs_ref_t sysfs;  // MOCK_FILE_TEXT
+  char text[MOCK_SYSFS_TEXT];
 };
 
 struct mock_fd_t {
@@ -173,6 +174,8 @@ struct mock_state_t {
   uint64_t region_size;
   uint64_t device_offset[NEURON_MAX_DEVICES];
   char driver_version[64];
+  uint64_t created;      // Unix time
+  int32_t notify_delay;  // sysfs switch: -1 off, 0 on
 
   mock_pool_t host_pool;
   mock_extent_arena_t host_extents;

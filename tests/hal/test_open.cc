@@ -3,24 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/nlog.h"
 #include "hal/hal.h"
+#include "tests/hal/error_lines.h"
 #include "tests/hal/recorder.h"
 
 namespace {
-
-struct error_lines {
-  std::vector<std::string> lines;
-  error_lines() {
-    nlog_set_hook(
-        [](void *user, nlog_component, nlog_level level, const char *, std::string_view text) {
-          if (level == NLOG_LEVEL_ERROR)
-            static_cast<error_lines *>(user)->lines.emplace_back(text);
-        },
-        this);
-  }
-  ~error_lines() { nlog_set_hook(nullptr, nullptr); }
-};
 
 NRT_STATUS open_kernel(recorder *r, hal_t **hal) {
   hal_syscalls_t table = r->table();
