@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/env.h"
 #include "base/nlog.h"
 #include "dmem/dmem_impl.h"
+#include "dmem/report_table.h"
 #include "uapi/neuron_shared.h"
 
 namespace {
@@ -73,8 +75,13 @@ constexpr usage_row_t kUsages[DMEM_USAGE_COUNT] = {
 NRT_STATUS dmem_device_create(uint32_t device_id, dmem_device_t **out) {
   *out = nullptr;
   uint64_t events = 0;
+  dmem_report_options_t report = {};
   NRT_STATUS status =
       env_u64("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", kMemlogDefault, 0, kMemlogLimit, &events);
+  if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", true, &report.enabled);
+  if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_RT_DBG_VERBOSE_DEV_MEM", false, &report.per_usage);
   if (status != NRT_SUCCESS)
     return status;
   auto *device = new (std::nothrow) dmem_device_t{};
@@ -84,6 +91,8 @@ NRT_STATUS dmem_device_create(uint32_t device_id, dmem_device_t **out) {
     return NRT_RESOURCE;
   }
   device->device_id = device_id;
+  report.directory = env_string("NEURON_RT_OOM_DUMP_DIRECTORY", "/tmp");
+  device->report = std::move(report);
   *out = device;
   return NRT_SUCCESS;
 }
@@ -93,6 +102,10 @@ void dmem_device_destroy(dmem_device_t *device) {
     return;
   dmem_memlog_fini(&device->log);
   delete device;
+}
+
+void dmem_device_set_lnc(dmem_device_t *device, uint32_t lnc) {
+  device->lnc.store(lnc, std::memory_order_relaxed);
 }
 
 void dmem_device_snapshot(dmem_device_t *device, dmem_usage_table_t *out) {
@@ -125,6 +138,7 @@ void dmem_device_record(dmem_device_t *device, const dmem_t *mem, dmem_event_act
     table.hbm_total[hbm] += delta;
     table.by_usage[core][usage] += delta;
     table.core_total[core] += delta;
+    mem->allocator->by_usage[usage] += delta;
   }
   event.hbm_total = table.hbm_total[hbm];
   dmem_memlog_append(&device->log, &event);
@@ -133,6 +147,12 @@ void dmem_device_record(dmem_device_t *device, const dmem_t *mem, dmem_event_act
 const char *dmem_usage_name(dma_mem_usage_type_t usage) {
   auto index = static_cast<uint32_t>(usage);
   return index < DMEM_USAGE_COUNT ? kUsages[index].name : "unknown";
+}
+
+std::string dmem_purpose(dma_mem_usage_type_t usage, const char *hint) {
+  if (hint == nullptr)
+    return dmem_usage_name(usage);
+  return fmt::format("{} '{}'", dmem_usage_name(usage), dmem_printable(hint));
 }
 
 const char *dmem_usage_key(dma_mem_usage_type_t usage) {

@@ -13,11 +13,13 @@ struct dmem_usage_table_t {
   uint64_t core_total[HAL_MAX_CORES];
 };
 
-// nullptr after one ERROR line: no memory, or a malformed NEURON_RT_DEBUG_MEMLOG_MAX_SIZE.
-// Reads NEURON_RT_DEBUG_MEMLOG_MAX_SIZE. NRT_INVALID: malformed; NRT_RESOURCE: host memory. One
-// ERROR line.
+// Reads NEURON_RT_DEBUG_MEMLOG_MAX_SIZE, NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG,
+// NEURON_RT_DBG_VERBOSE_DEV_MEM and NEURON_RT_OOM_DUMP_DIRECTORY. NRT_INVALID: malformed;
+// NRT_RESOURCE: host memory. One ERROR line; *out is then nullptr.
 NRT_STATUS dmem_device_create(uint32_t device_id, dmem_device_t **out);
 void dmem_device_destroy(dmem_device_t *device);
+// Physical cores per logical core of this process, for the reports.
+void dmem_device_set_lnc(dmem_device_t *device, uint32_t lnc);
 // A consistent copy of all counters.
 void dmem_device_snapshot(dmem_device_t *device, dmem_usage_table_t *out);
 

@@ -45,6 +45,7 @@ void dmem_allocator_destroy(dmem_allocator_t *allocator) {
               allocator->type == dmem_allocator_type_t::GLOBAL ? "global" : "model", handles,
               total);
   }
+  dmem_allocator_forget_neff(allocator);
   delete allocator;
 }
 

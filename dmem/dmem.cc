@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/nlog.h"
 #include "dmem/dmem_impl.h"
+#include "dmem/oom_report.h"
 #include "uapi/neuron_shared.h"
 
 namespace {
@@ -125,9 +126,16 @@ NRT_STATUS report_failure(const request_t *request, const char *step, int error)
   const physical_core_t *pcore = request->allocator->pcore;
   bool full = error == -ENOMEM;
   if (full && !on_host(request)) {
-    if (!request->quiet_when_full)
-      dmem_report_shortage(pcore, request->size, request->alignment, request->usage, request->hint,
-                           request->channel);
+    if (!request->quiet_when_full) {
+      dmem_shortage_t shortage = {};
+      shortage.pcore = pcore;
+      shortage.channel = request->channel;
+      shortage.size = request->size;
+      shortage.alignment = request->alignment;
+      shortage.usage = request->usage;
+      shortage.hint = request->hint;
+      dmem_report_shortage(&shortage);
+    }
     return NRT_RESOURCE;
   }
   NLOG_ERROR(NLOG_TDRV,

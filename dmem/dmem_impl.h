@@ -9,6 +9,7 @@
 #include "dmem/accounting.h"
 #include "dmem/dmem.h"
 #include "dmem/memlog.h"
+#include "dmem/oom_dump.h"
 
 // The driver rounds every chunk to pages of this size, and mappings must have that exact length.
 constexpr uint64_t DMEM_PAGE_SIZE = 4096;
@@ -21,11 +22,22 @@ struct dmem_memlog_t {
   uint64_t lost;      // events without memory to keep them
 };
 
+// How shortages are reported, read from the environment once.
+struct dmem_report_options_t {
+  bool enabled;           // NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG
+  bool per_usage;         // NEURON_RT_DBG_VERBOSE_DEV_MEM
+  std::string directory;  // NEURON_RT_OOM_DUMP_DIRECTORY
+};
+
 struct dmem_device_t {
   uint32_t device_id;
-  std::mutex mutex;  // guards table and log
+  std::atomic<uint32_t> lnc;  // physical cores per logical core, 0 = not told
+  dmem_report_options_t report;
+  std::mutex mutex;  // guards all below up to the flag, and the figures of `neffs`
   dmem_usage_table_t table;
   dmem_memlog_t log;
+  dmem_dump_limit_t dumps;
+  dmem_allocator_t *neffs;  // MODEL allocators that have a name
   // Set when the driver failed an aligned allocation that worked by hand; never cleared.
   std::atomic<bool> aligned_unavailable;
 };
@@ -38,6 +50,11 @@ struct dmem_allocator_t {
   dmem_t *tail;
   uint64_t live;  // entries
   size_t largest_oversized;
+  uint64_t
+      by_usage[DMEM_USAGE_COUNT];  // device bytes; guarded by the device's lock, as is the rest
+  char *neff_name;                 // NULL: none given
+  uint32_t neff_id;
+  dmem_allocator_t *next_neff;
   std::mutex map_mutex;  // a handle is mapped once, by one thread
 };
 
@@ -62,9 +79,8 @@ void dmem_allocator_unlink(dmem_t *mem);
 // Room for one more entry, so that the add that follows cannot fail.
 NRT_STATUS dmem_list_reserve(dmem_list_t *list);
 
-// Writes the ERROR line of a device allocation that found no room.
-void dmem_report_shortage(const physical_core_t *pcore, uint64_t size, uint64_t alignment,
-                          dma_mem_usage_type_t usage, const char *hint, uint32_t channel);
+// Takes the allocator off its device's list.
+void dmem_allocator_forget_neff(dmem_allocator_t *allocator);
 
 // What an allocation is for, as log lines name it: the usage, and the owner when one was given.
 std::string dmem_purpose(dma_mem_usage_type_t usage, const char *hint);

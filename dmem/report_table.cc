@@ -145,6 +145,13 @@ uint64_t dmem_report_total(const dmem_report_row_t *row) {
   return sum;
 }
 
+std::string dmem_printable(std::string_view name) {
+  std::string text(name);
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 std::string dmem_report_table(std::span<const dmem_report_row_t> rows, bool per_usage) {
   table_t table;
   table.labels = {"", ""};
@@ -172,15 +179,11 @@ std::string dmem_report_table(std::span<const dmem_report_row_t> rows, bool per_
 
 std::string dmem_report_neff(uint32_t device_id, const dmem_report_row_t *core,
                              const dmem_report_row_t *neff, const char *name) {
-  std::string shown = name;
-  // One line stays one line, whatever the file calls itself.
-  std::replace_if(
-      shown.begin(), shown.end(), [](char c) { return c >= 0 && c < ' '; }, '?');
   uint64_t shared = dmem_report_column(core, dmem_column_t::SHARED_SCRATCHPAD);
   std::string text = fmt::format(
       "[ND {}:NC {}] Current Usage Total: {}\n\tshared scratchpad: {}\nNEFF {} {}\n\tTotal: {}",
-      device_id, core->id, size_text(dmem_report_total(core)), size_text(shared), neff->id, shown,
-      size_text(dmem_report_total(neff)));
+      device_id, core->id, size_text(dmem_report_total(core)), size_text(shared), neff->id,
+      dmem_printable(name), size_text(dmem_report_total(neff)));
   for (uint32_t i = 0; i < DMEM_COLUMN_COUNT; ++i) {
     auto column = static_cast<dmem_column_t>(i);
     if (dmem_report_absent(neff->kind, column))

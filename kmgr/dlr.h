@@ -8,5 +8,5 @@
 // and writes the one ERROR line on failure: NRT_LOAD_NOT_ENOUGH_NC when there are more subgraphs
 // than cores, NRT_INVALID when they are neither one nor as many. `nn` must outlive the placement.
 NRT_STATUS dlr_kelf_stage(vcore_t *vcore, const kelf_nn_t *nn, const tdrv_options_t *options,
-                          vtpb_info_shared_t **out);
+                          const tdrv_neff_t *neff, vtpb_info_shared_t **out);
 void dlr_kelf_unstage(vtpb_info_shared_t *placement);

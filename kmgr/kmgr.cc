@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kmgr/kmgr.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -50,6 +51,26 @@ class core_reservation {
  private:
   kmgr_t *kmgr_;
   uint32_t vnc_;
+};
+
+// The numbers of a model whose load is under way, given back when it fails.
+class number_reservation {
+ public:
+  number_reservation(kmgr_registry *registry, kmgr_entry_t *entry, uint32_t num_models)
+      : registry_(registry), entry_(entry) {
+    registry->reserve(entry, num_models);
+  }
+  number_reservation(const number_reservation &) = delete;
+  number_reservation &operator=(const number_reservation &) = delete;
+  ~number_reservation() {
+    if (registry_ != nullptr)
+      registry_->cancel(entry_);
+  }
+  void keep() { registry_ = nullptr; }
+
+ private:
+  kmgr_registry *registry_;
+  const kmgr_entry_t *entry_;
 };
 
 struct unstage_t {
@@ -109,15 +130,21 @@ NRT_STATUS load(kmgr_t *kmgr, std::span<const uint8_t> file, int32_t vnc, H_NN *
   bool reused = lease.reused();
   entry->lease = std::move(lease);
 
+  number_reservation numbers(&kmgr->registry, entry.get(), num_models);
+  std::string name(header_name(header));
+  tdrv_neff_t neff = {name.c_str(), {}};
+  std::copy_n(entry->h_models, TDRV_MAX_LNC, neff.ids);
   vtpb_info_shared_t *placed = nullptr;
-  status = dlr_kelf_stage(tdrv_vcore(kmgr->tdrv, core.vnc()), entry->nn.get(), tdrv_opts, &placed);
+  status = dlr_kelf_stage(tdrv_vcore(kmgr->tdrv, core.vnc()), entry->nn.get(), tdrv_opts, &neff,
+                          &placed);
   if (status != NRT_SUCCESS)
     return status;
   std::unique_ptr<vtpb_info_shared_t, unstage_t> placement(placed);
   entry->placement = placed;
 
   std::string target = entry->nn->target_name;
-  H_NN h_nn = kmgr->registry.add(entry, num_models);
+  H_NN h_nn = kmgr->registry.add(entry);
+  numbers.keep();
   (void)placement.release();
   uint32_t used_vnc = core.vnc();
   core.keep();

@@ -13,26 +13,39 @@ static uint32_t id_take(const Map &live, uint32_t first, uint32_t *next) {
   }
 }
 
-H_NN kmgr_registry::add(std::unique_ptr<kmgr_entry_t> &entry, uint32_t num_models) {
+void kmgr_registry::reserve(kmgr_entry_t *entry, uint32_t num_models) {
   std::lock_guard lock(mutex_);
-  H_NN h_nn = id_take(entries_, KMGR_FIRST_H_NN, &next_nn_);
-  auto slot = entries_.emplace(h_nn, nullptr).first;
   H_MODEL ids[TDRV_MAX_LNC] = {};
   uint32_t taken = 0;
   try {
     for (; taken < num_models && taken < TDRV_MAX_LNC; taken++) {
       ids[taken] = id_take(records_, KMGR_FIRST_H_MODEL, &next_model_);
-      records_.emplace(ids[taken], record_t{h_nn, taken});
+      records_.emplace(ids[taken], record_t{0, taken});
     }
   } catch (...) {
     while (taken > 0)
       records_.erase(ids[--taken]);
-    entries_.erase(slot);
     throw;
   }
-  entry->h_nn = h_nn;
   for (uint32_t i = 0; i < TDRV_MAX_LNC; i++)
     entry->h_models[i] = ids[i];
+}
+
+void kmgr_registry::cancel(const kmgr_entry_t *entry) {
+  std::lock_guard lock(mutex_);
+  for (H_MODEL h_model : entry->h_models)
+    records_.erase(h_model);
+}
+
+H_NN kmgr_registry::add(std::unique_ptr<kmgr_entry_t> &entry) {
+  std::lock_guard lock(mutex_);
+  H_NN h_nn = id_take(entries_, KMGR_FIRST_H_NN, &next_nn_);
+  auto slot = entries_.emplace(h_nn, nullptr).first;
+  for (H_MODEL h_model : entry->h_models) {
+    if (auto record = records_.find(h_model); record != records_.end())
+      record->second.h_nn = h_nn;
+  }
+  entry->h_nn = h_nn;
   entry->sequence = next_sequence_++;
   slot->second = std::move(entry);
   return h_nn;
@@ -100,7 +113,7 @@ size_t kmgr_registry::list(H_NN *out, size_t capacity) {
 bool kmgr_registry::find_h_model(H_MODEL h_model, H_NN *h_nn, uint32_t *subgraph) {
   std::lock_guard lock(mutex_);
   auto it = records_.find(h_model);
-  if (it == records_.end())
+  if (it == records_.end() || it->second.h_nn == 0)
     return false;
   *h_nn = it->second.h_nn;
   *subgraph = it->second.subgraph;

@@ -28,9 +28,13 @@ class kmgr_registry {
   explicit kmgr_registry(H_NN next_nn = KMGR_FIRST_H_NN, H_MODEL next_model = KMGR_FIRST_H_MODEL)
       : next_nn_(next_nn), next_model_(next_model) {}
 
-  // Gives the entry its H_NN and `num_models` H_MODELs and takes it over. Throws std::bad_alloc
-  // without memory; the entry is then untouched.
-  H_NN add(std::unique_ptr<kmgr_entry_t> &entry, uint32_t num_models);
+  // Gives the entry its H_MODELs, so that what its load takes can be named. They belong to no
+  // loaded model until add. Throws std::bad_alloc without memory; the entry is then untouched.
+  void reserve(kmgr_entry_t *entry, uint32_t num_models);
+  // Gives them back, for an entry that was not added.
+  void cancel(const kmgr_entry_t *entry);
+  // Gives a reserved entry its H_NN and takes it over. Throws std::bad_alloc as above.
+  H_NN add(std::unique_ptr<kmgr_entry_t> &entry);
 
   // NULL: unknown, or leaving already. Each get needs one put.
   kmgr_entry_t *get(H_NN h_nn);
@@ -51,7 +55,7 @@ class kmgr_registry {
 
  private:
   struct record_t {
-    H_NN h_nn;
+    H_NN h_nn;  // 0: its load is under way
     uint32_t subgraph;
   };
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/nlog.h"
+#include "dmem/neffs.h"
 #include "tdrv/io.h"
 
 namespace {
@@ -139,11 +140,14 @@ NRT_STATUS link_all(vtpb_info_shared_t *info, const kelf_nn_t *nn, const stage_j
   return status;
 }
 
-NRT_STATUS build(vtpb_info_shared_t *info, const kelf_nn_t *nn, const tdrv_options_t *options) {
+NRT_STATUS build(vtpb_info_shared_t *info, const kelf_nn_t *nn, const tdrv_options_t *options,
+                 const tdrv_neff_t *neff) {
   uint64_t local_sizes[TDRV_MAX_LNC] = {}, shared_sizes[TDRV_MAX_LNC] = {};
   for (uint32_t k = 0; k < info->num_kbins; ++k) {
     const kbin_t *kbin = nn->kbins[k].get();
     NRT_STATUS status = init_mr_set(&info->mr_sets[k], kbin, info->vcore->tpbs[k]);
+    if (status == NRT_SUCCESS && neff != nullptr)
+      status = dmem_allocator_set_neff(info->mr_sets[k].model_allocator, neff->ids[k], neff->name);
     if (status != NRT_SUCCESS)
       return status;
     local_sizes[k] = kbin->mem_ref_set->local_scratchpad_size;
@@ -164,7 +168,8 @@ NRT_STATUS build(vtpb_info_shared_t *info, const kelf_nn_t *nn, const tdrv_optio
 }  // namespace
 
 NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
-                                      const tdrv_options_t *options, vtpb_info_shared_t **out) {
+                                      const tdrv_options_t *options, const tdrv_neff_t *neff,
+                                      vtpb_info_shared_t **out) {
   *out = nullptr;
   NRT_STATUS status = check_subgraphs(vcore, nn);
   if (status != NRT_SUCCESS)
@@ -176,11 +181,13 @@ NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
   }
   info->vcore = vcore;
   info->num_kbins = static_cast<uint32_t>(nn->kbins.size());
-  status = build(info, nn, options);
+  status = build(info, nn, options, neff);
   if (status != NRT_SUCCESS) {
     vtpb_info_shared_free(info);
     return status;
   }
+  for (uint32_t k = 0; k < info->num_kbins; ++k)
+    dmem_log_neff(info->mr_sets[k].model_allocator);
   *out = info;
   return NRT_SUCCESS;
 }

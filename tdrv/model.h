@@ -40,13 +40,21 @@ struct vtpb_info_shared_t {
   dmem_list_t *io_tracker;
 };
 
+// How the memory reports name what a model holds: one number per subgraph.
+struct tdrv_neff_t {
+  const char *name;
+  uint32_t ids[TDRV_MAX_LNC];
+};
+
 // Places a lowered model on a logical core: allocators and tables, arenas, bulk pass, remote pass,
 // inputs and outputs, pointers, pointer tables. Payloads are uploaded by one thread per subgraph;
 // any failure rolls everything back. NRT_LOAD_NOT_ENOUGH_NC: more subgraphs than physical cores;
 // NRT_INVALID: neither one subgraph nor as many as cores; NRT_RESOURCE: device memory. `nn` must
-// outlive the result.
+// outlive the result. `neff` may be NULL: the model's memory then counts for its cores only. A
+// named model's memory is logged per core at INFO.
 NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
-                                      const tdrv_options_t *options, vtpb_info_shared_t **out);
+                                      const tdrv_options_t *options, const tdrv_neff_t *neff,
+                                      vtpb_info_shared_t **out);
 // The slot of an input (or output) name, or NULL.
 io_slot_t *vtpb_info_shared_find_io(const vtpb_info_shared_t *info, const char *name,
                                     bool is_output);

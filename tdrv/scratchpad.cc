@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tdrv/scratchpad.h"
 
+#include <string>
+
 #include "base/checked.h"
 #include "base/nlog.h"
+#include "dmem/oom_report.h"
 #include "tdrv/tdrv.h"
 
 namespace {
@@ -39,11 +42,17 @@ NRT_STATUS alloc_page(tpb_t *tpb, dmem_t **out) {
                               TDRV_SCRATCHPAD_PAGE_ALIGN, out);
   NRT_STATUS status = dmem_alloc_contiguous_page(tpb->global_allocator, scratchpad->page_size, out);
   if (status == NRT_RESOURCE) {
-    NLOG_ERROR(NLOG_TDRV,
-               "contiguous scratchpad of ND {} NC {} on HBM {} cannot grow: it holds {} bytes and "
-               "there is no room for {} more below them",
-               tpb->pcore.device_id, tpb->pcore.nc_id, tpb->pcore.hbm_index,
-               scratchpad->num_pages * scratchpad->page_size, scratchpad->page_size);
+    std::string remark =
+        fmt::format("the contiguous scratchpad holds {} bytes and cannot grow below them",
+                    scratchpad->num_pages * scratchpad->page_size);
+    dmem_shortage_t shortage = {};
+    shortage.pcore = &tpb->pcore;
+    shortage.channel = tpb->pcore.hbm_index;
+    shortage.size = scratchpad->page_size;
+    shortage.usage = dma_mem_usage_type_t::SCRATCHPAD;
+    shortage.one_place = true;
+    shortage.remark = remark.c_str();
+    dmem_report_shortage(&shortage);
   }
   return status;
 }

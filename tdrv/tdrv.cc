@@ -107,6 +107,7 @@ NRT_STATUS open_devices(tdrv_t *tdrv) {
     status = dmem_device_create(hal_device_index(d->device), &d->stats);
     if (status != NRT_SUCCESS)
       return status;
+    dmem_device_set_lnc(d->stats, tdrv->options.lnc);
   }
   return NRT_SUCCESS;
 }

@@ -18,6 +18,8 @@ void fake_machine_t::reset() {
   on_stage = nullptr;
   placements = 0;
   unstaged.clear();
+  neff_name.clear();
+  neff_ids.clear();
   for (uint32_t i = 0; i < 16; i++) {
     g_cores[i].vnc = i;
     g_cores[i].num_tpbs = lnc;
@@ -125,7 +127,12 @@ hal_t *tdrv_hal(const tdrv_t *) {
 }
 
 NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn, const tdrv_options_t *,
-                                      vtpb_info_shared_t **out) {
+                                      const tdrv_neff_t *neff, vtpb_info_shared_t **out) {
+  {
+    std::lock_guard lock(fake.mutex);
+    fake.neff_name = neff->name;
+    fake.neff_ids.assign(neff->ids, neff->ids + nn->kbins.size());
+  }
   NRT_STATUS status = fake.on_stage ? fake.on_stage(vcore) : NRT_SUCCESS;
   if (status != NRT_SUCCESS) {
     NLOG_ERROR(NLOG_TDRV, "placement refused by the test");

@@ -25,6 +25,9 @@ struct fake_machine_t {
   std::mutex mutex;
   std::vector<uint32_t> unstaged;  // logical cores, in the order of vtpb_info_shared_free
 
+  std::string neff_name;  // what the last placement was told
+  std::vector<uint32_t> neff_ids;
+
   void reset();
 };
 extern fake_machine_t fake;

@@ -14,6 +14,7 @@
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 class Kmgr : public testing::Test {
@@ -65,6 +66,8 @@ TEST_F(Kmgr, LoadFillsTheModel) {
   EXPECT_EQ(model->nn->kbins.size(), 2u);
   EXPECT_EQ(model->placement->num_kbins, 2u);
   EXPECT_NE(model->h_models[0], model->h_models[1]);
+  EXPECT_EQ(fake.neff_name, "fake");
+  EXPECT_THAT(fake.neff_ids, ElementsAreArray(model->h_models));
   kmgr_model_put(kmgr_, model);
   EXPECT_EQ(fake.placements, 1);
   EXPECT_EQ(kmgr_unload(kmgr_, h_nn), NRT_SUCCESS);

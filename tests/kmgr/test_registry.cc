@@ -15,7 +15,8 @@ namespace {
 kmgr_entry_t *add(kmgr_registry &registry, uint32_t models = 1) {
   auto entry = std::make_unique<kmgr_entry_t>();
   kmgr_entry_t *raw = entry.get();
-  registry.add(entry, models);
+  registry.reserve(raw, models);
+  registry.add(entry);
   EXPECT_EQ(entry, nullptr);
   return raw;
 }
@@ -86,6 +87,25 @@ TEST(Registry, FindsTheModelOfACoreRecord) {
   remove(registry, h_nn);
   EXPECT_FALSE(registry.find_h_model(gone, &h_nn, &subgraph));
   EXPECT_FALSE(registry.find_h_model(0, &h_nn, &subgraph));
+}
+
+TEST(Registry, NumbersOfALoadUnderWay) {
+  kmgr_registry registry;
+  kmgr_entry_t failed;
+  registry.reserve(&failed, 2);
+  EXPECT_THAT(failed.h_models, ElementsAre(1001, 1002));
+  H_NN h_nn = 0;
+  uint32_t subgraph = 0;
+  EXPECT_FALSE(registry.find_h_model(1001, &h_nn, &subgraph));  // of no model yet
+  EXPECT_EQ(registry.newest(), 0u);
+  registry.set_next(10001, 1001);
+  kmgr_entry_t *loaded = add(registry, 1);
+  EXPECT_THAT(loaded->h_models, ElementsAre(1003, 0));  // taken all the same
+  registry.cancel(&failed);
+  registry.set_next(10002, 1001);
+  EXPECT_THAT(add(registry, 2)->h_models, ElementsAre(1001, 1002));
+  ASSERT_TRUE(registry.find_h_model(1003, &h_nn, &subgraph));
+  EXPECT_EQ(h_nn, loaded->h_nn);
 }
 
 TEST(Registry, ListCountsBeyondItsCapacity) {

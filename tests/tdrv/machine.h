@@ -240,7 +240,7 @@ inline std::unique_ptr<kelf_nn_t> model_of(plan &first, plan &second) {
 class loaded {
  public:
   loaded(machine &m, const kelf_nn_t &nn, uint32_t vnc = 0) {
-    status = vtpb_info_shared_init_vtpb(m.vcore(vnc), &nn, &m.tdrv_options, &info);
+    status = vtpb_info_shared_init_vtpb(m.vcore(vnc), &nn, &m.tdrv_options, nullptr, &info);
   }
   ~loaded() { vtpb_info_shared_free(info); }
   loaded(const loaded &) = delete;

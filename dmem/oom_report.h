@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said when device memory runs out (device-memory.md 2.8). One ERROR record (rulings.md
+// 27): its first line names the request, where, and what is free; the lines below it are the rest
+// of the report. NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG=0 leaves the first line only.
+#pragma once
+
+#include <cstdint>
+
+#include "dmem/dmem.h"
+
+struct dmem_shortage_t {
+  const physical_core_t *pcore;
+  uint32_t channel;
+  uint64_t size;
+  uint64_t alignment;  // 0 = none
+  dma_mem_usage_type_t usage;
+  const char *hint;  // whose memory it was to be, or NULL
+  // The chunk had to lie at one certain place: a block that is large enough elsewhere is no help.
+  bool one_place;
+  const char *remark;  // further words for the first line, or NULL
+};
+
+// Writes the report and, within the limits of dmem_dump_due, the dump files. Never fails.
+void dmem_report_shortage(const dmem_shortage_t *shortage) noexcept;
