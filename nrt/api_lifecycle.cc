@@ -220,20 +220,19 @@ NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
     const vcore_t *vcore = tdrv_vcore(r.tdrv, vnc);
     if (vcore == nullptr)
       return api_fail(api, NRT_INVALID, "core {} of {}", vnc, tdrv_vnc_count(r.tdrv));
-    // The physical cores of a logical one sit on one device; count each HBM once.
+    // The physical cores of a logical one sit on one device.
     const physical_core_t *first = &vcore->tpbs[0]->pcore;
     dmem_usage_table_t usage;
     dmem_device_snapshot(first->stats, &usage);
     nrt_vnc_memory_stats_t full{};
-    uint32_t seen = 0;
-    for (uint32_t i = 0; i < vcore->num_tpbs; ++i) {
-      uint32_t hbm = vcore->tpbs[i]->pcore.hbm_index;
-      if ((seen & (1u << hbm)) != 0)
-        continue;
-      seen |= 1u << hbm;
-      full.bytes_used += usage.hbm_total[hbm];
-      full.bytes_limit += first->arch->hbm_size - first->arch->hbm_reserved;
-    }
+    for (uint32_t i = 0; i < vcore->num_tpbs; ++i)
+      full.bytes_used += usage.core_total[vcore->tpbs[i]->pcore.nc_id];
+    // Two logical cores that share an HBM both have it as their limit (device-memory.md 2.7).
+    uint64_t hbm_size = 0;
+    if (int rc = hal_hbm_size(first->device, first->hbm_index, &hbm_size); rc != 0)
+      return api_fail(api, NRT_FAILURE, "the driver does not tell the size of HBM {}: error {}",
+                      first->hbm_index, -rc);
+    full.bytes_limit = hbm_size;
     *stats_size_out = std::min(stats_size_in, sizeof(full));
     memcpy(stats, &full, *stats_size_out);
     return NRT_SUCCESS;

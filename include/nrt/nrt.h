@@ -244,8 +244,9 @@ NRT_STATUS nrt_host_device_id_get(int neuron_dev, uint32_t *host_device_id);
 NRT_STATUS nrt_host_device_id_rid_map_get(uint32_t *count, uint32_t *host_did_to_rid_map);
 
 /*
- * Bytes of device memory in use by this process on a logical core's HBM, and the HBM bytes there
- * are for it. Writes min(stats_size_in, known) bytes and tells how many.
+ * Bytes of device memory that this process holds on the physical cores of a logical one, and the
+ * size of one HBM; logical cores that share an HBM each have all of it as their limit. Writes
+ * min(stats_size_in, known) bytes and tells how many.
  */
 NRT_STATUS nrt_get_vnc_memory_stats(uint32_t vnc, nrt_vnc_memory_stats_t *stats,
                                     size_t stats_size_in, size_t *stats_size_out);

@@ -127,7 +127,7 @@ TEST_F(Tensor, MemoryComesBack) {
     size_t written = 0;
     EXPECT_EQ(NRT_SUCCESS, nrt_get_vnc_memory_stats(0, &stats, sizeof(stats), &written));
     EXPECT_EQ(sizeof(stats), written);
-    EXPECT_EQ(24 * GiB - (16ull << 20), stats.bytes_limit);
+    EXPECT_EQ(24 * GiB, stats.bytes_limit);  // one HBM
     return stats.bytes_used;
   };
   size_t before = used();
@@ -149,6 +149,54 @@ TEST_F(Tensor, MemoryComesBack) {
   EXPECT_REFUSED(NRT_INVALID, nrt_get_vnc_memory_stats(4, &stats, 16, &written));
   EXPECT_REFUSED(NRT_INVALID, nrt_get_vnc_memory_stats(0, nullptr, 16, &written));
   EXPECT_REFUSED(NRT_INVALID, nrt_get_vnc_memory_stats(0, &stats, 16, nullptr));
+}
+
+// Two logical cores of one physical core share an HBM: each counts its own bytes, both have the
+// whole HBM as their limit.
+TEST(MemoryStats, CoresThatShareAnHbm) {
+  scoped_env lnc("NEURON_LOGICAL_NC_CONFIG", "1");
+  ASSERT_EQ(NRT_SUCCESS, nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+  nrt_tensor_t *t[2] = {};
+  for (int vnc = 0; vnc < 2; ++vnc)
+    ASSERT_EQ(NRT_SUCCESS,
+              nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, vnc, 1000 + vnc, "t", &t[vnc]));
+  for (uint32_t vnc = 0; vnc < 2; ++vnc) {
+    nrt_vnc_memory_stats_t stats{};
+    size_t written = 0;
+    EXPECT_QUIET(NRT_SUCCESS, nrt_get_vnc_memory_stats(vnc, &stats, sizeof(stats), &written));
+    EXPECT_EQ(1000 + vnc, stats.bytes_used);
+    EXPECT_EQ(24 * GiB, stats.bytes_limit);
+  }
+  for (nrt_tensor_t *&each : t)
+    nrt_tensor_free(&each);
+  nrt_close();
+}
+
+// A real shortage as a client sees it: one ERROR record, and everything as before.
+TEST(MemoryStats, ShortageOnASmallHbm) {
+  scoped_env size("NEURON_MOCK_HBM_SIZE", "3G");
+  ASSERT_EQ(NRT_SUCCESS, nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+  nrt_tensor_t *held = nullptr, *refused = nullptr;
+  ASSERT_EQ(NRT_SUCCESS, nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, GiB, "held", &held));
+  nrt_vnc_memory_stats_t before{}, after{};
+  size_t written = 0;
+  EXPECT_EQ(NRT_SUCCESS, nrt_get_vnc_memory_stats(1, &before, sizeof(before), &written));
+  EXPECT_EQ(GiB, before.bytes_used);
+  EXPECT_EQ(3 * GiB, before.bytes_limit);
+  // 2 GiB less 16 MiB are free, but no block is larger than the small pool's 1 GiB.
+  size_t errors = test_log().errors();
+  EXPECT_EQ(NRT_RESOURCE,
+            nrt_tensor_allocate(NRT_TENSOR_PLACEMENT_DEVICE, 1, GiB + 1, "logits", &refused));
+  EXPECT_EQ(nullptr, refused);
+  std::vector<std::string> lines = test_log().lines("ERROR");
+  ASSERT_EQ(errors + 1, lines.size());
+  for (const char *part : {"nd0 nc2 hbm 1", "1073741825 bytes", "alignment none",
+                           "tensors 'logits'", "free: 1.984GB, largest hole: 1.000GB"})
+    EXPECT_NE(std::string::npos, lines.back().find(part)) << part << " in " << lines.back();
+  EXPECT_EQ(NRT_SUCCESS, nrt_get_vnc_memory_stats(1, &after, sizeof(after), &written));
+  EXPECT_EQ(before.bytes_used, after.bytes_used);
+  nrt_tensor_free(&held);
+  nrt_close();
 }
 
 TEST_F(Tensor, BeyondFourGiB) {
