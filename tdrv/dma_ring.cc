@@ -19,6 +19,16 @@ bool has_no_address(const mem_ref_t *mr) {
   return mr->type == MR_LIST || mr->type == MR_PTR_TABLE;
 }
 
+constexpr uint32_t kind_bit(kbin_mr_type_t type) {
+  return 1u << static_cast<uint32_t>(type);
+}
+constexpr uint32_t kSpecialKinds = kind_bit(MR_LIST) | kind_bit(MR_PTR_TABLE) | kind_bit(MR_PTR);
+static_assert(KBIN_MR_TYPE_COUNT <= 32);
+
+bool is_special(kbin_mr_type_t type) {
+  return (kSpecialKinds >> static_cast<uint32_t>(type) & 1) != 0;
+}
+
 // Lists and tables have no bytes, so nearly every range misses them: their kind is the reason to
 // give.
 [[gnu::noinline, gnu::cold]] NRT_STATUS refuse_range(const mem_ref_t *mr, uint64_t offset,
@@ -53,10 +63,13 @@ mem_ref_t *lookup_memref_by_idx(const ht_t *mr_set, uint32_t var_id) {
 NRT_STATUS mem_ref_to_addr(const mem_ref_t *mr, uint64_t offset, uint64_t size, uint64_t *addr) {
   if (!range_within(offset, size, mr->size)) [[unlikely]]
     return refuse_range(mr, offset, size);
-  if (has_no_address(mr)) [[unlikely]]
-    return refuse_kind(mr);
-  if (mr->type == MR_PTR && offset != 0) [[unlikely]]
-    return refuse_pointer_offset(mr, offset);
+  // Kinds that need a second look, in one test.
+  if (is_special(mr->type)) [[unlikely]] {
+    if (has_no_address(mr))
+      return refuse_kind(mr);
+    if (offset != 0)
+      return refuse_pointer_offset(mr, offset);
+  }
   // For a pointer this reads ptr_mem_addr, which lies at the same place.
   if (mr->physical_address == MEM_REF_NOT_STAGED) [[unlikely]]
     return refuse_unplaced(mr);

@@ -6,27 +6,12 @@
 #include <cstring>
 #include <string_view>
 
-struct ht_t {
-  ht_node_t **buckets;
-  uint32_t shift;  // 64 - log2(number of buckets): the hash's top bits select the chain
-  size_t count;
-  size_t grow_at;  // node count that triggers the next doubling
-  ht_free_cb_t free_cb;
-};
-
 namespace {
 
 constexpr size_t kDefaultBuckets = 1024;
 constexpr size_t kMinBuckets = 2;  // one bucket would need a shift by 64
 constexpr size_t kMaxBuckets = size_t{1} << 48;
-
-// 2^64 divided by the golden ratio. Keys that lie densely (variable ids do) spread almost evenly,
-// and keys that differ only in their high or low bits do not fall into one chain.
-constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15ull;
-
-inline uint64_t bucket_of(uint64_t key, uint32_t shift) {
-  return (key * kMultiplier) >> shift;
-}
+static_assert(alignof(ht_node_t) > HT_BUFFER_HEAD);
 
 inline size_t bucket_count(const ht_t *table) {
   return size_t{1} << (64 - table->shift);
@@ -41,7 +26,18 @@ bool same_bytes(const ht_node_t *node, uint64_t hash, const void *key, size_t si
          (size == 0 || memcmp(node->value, key, size) == 0);
 }
 
-void set_size(ht_t *table, ht_node_t **buckets, size_t count) {
+ht_node_t *first_node(const ht_bucket_t *bucket) {
+  return reinterpret_cast<ht_node_t *>(bucket->head & ~HT_BUFFER_HEAD);
+}
+
+void set_first_node(ht_bucket_t *bucket, ht_node_t *node) {
+  bucket->key = node != nullptr ? node->key : 0;
+  bucket->head = reinterpret_cast<uintptr_t>(node);
+  if (node != nullptr && node->key_type == HT_KEY_BUF)
+    bucket->head |= HT_BUFFER_HEAD;
+}
+
+void set_size(ht_t *table, ht_bucket_t *buckets, size_t count) {
   table->buckets = buckets;
   table->shift = 64 - static_cast<uint32_t>(std::countr_zero(count));
   // Half full at most: chains stay at one or two nodes, so the cost of a lookup does not move with
@@ -50,9 +46,10 @@ void set_size(ht_t *table, ht_node_t **buckets, size_t count) {
 }
 
 void link_node(ht_t *table, ht_node_t *node) {
-  node->bucket = bucket_of(node->key, table->shift);
-  node->next = table->buckets[node->bucket];
-  table->buckets[node->bucket] = node;
+  auto *bucket = const_cast<ht_bucket_t *>(ht_bucket_of(table, node->key));
+  node->bucket = static_cast<uint64_t>(bucket - table->buckets);
+  node->next = first_node(bucket);
+  set_first_node(bucket, node);
 }
 
 // Doubles the table. Without memory it stays as it is: chains get longer, nothing is lost.
@@ -60,13 +57,13 @@ void grow(ht_t *table) {
   size_t old_count = bucket_count(table);
   if (old_count >= kMaxBuckets)
     return;
-  auto **buckets = static_cast<ht_node_t **>(calloc(old_count * 2, sizeof(void *)));
+  auto *buckets = static_cast<ht_bucket_t *>(calloc(old_count * 2, sizeof(ht_bucket_t)));
   if (buckets == nullptr)
     return;
-  ht_node_t **old = table->buckets;
+  ht_bucket_t *old = table->buckets;
   set_size(table, buckets, old_count * 2);
   for (size_t i = 0; i < old_count; ++i) {
-    for (ht_node_t *node = old[i]; node != nullptr;) {
+    for (ht_node_t *node = first_node(&old[i]); node != nullptr;) {
       ht_node_t *next = node->next;
       link_node(table, node);
       node = next;
@@ -92,7 +89,7 @@ NRT_STATUS ht_init(ht_t **table, size_t buckets, ht_free_cb_t free_cb) {
     return NRT_RESOURCE;
   buckets = std::bit_ceil(buckets < kMinBuckets ? kMinBuckets : buckets);
   auto *created = static_cast<ht_t *>(calloc(1, sizeof(ht_t)));
-  auto **array = static_cast<ht_node_t **>(calloc(buckets, sizeof(void *)));
+  auto *array = static_cast<ht_bucket_t *>(calloc(buckets, sizeof(ht_bucket_t)));
   if (created == nullptr || array == nullptr) {
     free(created);
     free(array);
@@ -125,8 +122,8 @@ NRT_STATUS ht_insert_buf(ht_t *table, const void *key, size_t size, ht_node_t *n
   return NRT_SUCCESS;
 }
 
-ht_node_t *ht_find(const ht_t *table, uint64_t key) {
-  ht_node_t *node = table->buckets[bucket_of(key, table->shift)];
+ht_node_t *ht_find_in_chain(const ht_bucket_t *bucket, uint64_t key) {
+  ht_node_t *node = first_node(bucket);
   while (node != nullptr && (node->key != key || node->key_type != HT_KEY_INT))
     node = node->next;
   return node;
@@ -134,7 +131,7 @@ ht_node_t *ht_find(const ht_t *table, uint64_t key) {
 
 ht_node_t *ht_find_buf(const ht_t *table, const void *key, size_t size) {
   uint64_t hash = hash_bytes(key, size);
-  ht_node_t *node = table->buckets[bucket_of(hash, table->shift)];
+  ht_node_t *node = first_node(ht_bucket_of(table, hash));
   while (node != nullptr && !same_bytes(node, hash, key, size))
     node = node->next;
   return node;
@@ -144,12 +141,18 @@ NRT_STATUS ht_remove(ht_t *table, ht_node_t *node) {
   // A node of another table may carry any bucket number: it is only a hint where to look.
   if (node->bucket >= bucket_count(table))
     return NRT_INVALID;
-  ht_node_t **link = &table->buckets[node->bucket];
-  while (*link != nullptr && *link != node)
-    link = &(*link)->next;
-  if (*link == nullptr)
+  ht_bucket_t *bucket = &table->buckets[node->bucket];
+  ht_node_t *before = nullptr, *at = first_node(bucket);
+  while (at != nullptr && at != node) {
+    before = at;
+    at = at->next;
+  }
+  if (at == nullptr)
     return NRT_INVALID;
-  *link = node->next;
+  if (before == nullptr)
+    set_first_node(bucket, node->next);
+  else
+    before->next = node->next;
   node->next = nullptr;
   --table->count;
   return NRT_SUCCESS;
@@ -161,7 +164,7 @@ size_t ht_count(const ht_t *table) {
 
 void ht_for_each(ht_t *table, bool (*callback)(ht_node_t *node, void *user), void *user) {
   for (size_t i = 0; i < bucket_count(table); ++i) {
-    for (ht_node_t *node = table->buckets[i]; node != nullptr;) {
+    for (ht_node_t *node = first_node(&table->buckets[i]); node != nullptr;) {
       ht_node_t *next = node->next;  // read first: the callback may free the node
       if (!callback(node, user))
         return;

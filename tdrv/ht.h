@@ -25,8 +25,32 @@ static_assert(offsetof(ht_node_t, value) == 8 && offsetof(ht_node_t, buf_size) =
               offsetof(ht_node_t, bucket) == 24 && offsetof(ht_node_t, key_type) == 32 &&
               offsetof(ht_node_t, next) == 40);
 
-struct ht_t;
+// A chain and the key of its first node, so that nearly every lookup is settled without reading a
+// node. Bit 0 of `head` is set when that key is a buffer's hash: no integer is mistaken for it.
+struct ht_bucket_t {
+  uint64_t key;    // 0 while the chain is empty
+  uintptr_t head;  // the first node, or 0
+};
+constexpr uintptr_t HT_BUFFER_HEAD = 1;
+
 using ht_free_cb_t = void (*)(ht_node_t *node);
+
+// Fields are ht.cc's own; they stand here so that ht_find compiles into its callers.
+struct ht_t {
+  ht_bucket_t *buckets;
+  uint32_t shift;  // 64 - log2(number of buckets): the hash's top bits select the chain
+  size_t count;
+  size_t grow_at;  // node count that triggers the next doubling
+  ht_free_cb_t free_cb;
+};
+
+// 2^64 divided by the golden ratio. Keys that lie densely (variable ids do) spread almost evenly,
+// and keys that differ only in their high or low bits do not fall into one chain.
+constexpr uint64_t HT_MULTIPLIER = 0x9E3779B97F4A7C15ull;
+
+inline const ht_bucket_t *ht_bucket_of(const ht_t *table, uint64_t key) {
+  return &table->buckets[(key * HT_MULTIPLIER) >> table->shift];
+}
 
 // `buckets` is the first size (0 = 1024), rounded up to a power of two. NRT_RESOURCE without
 // memory.
@@ -34,7 +58,14 @@ NRT_STATUS ht_init(ht_t **table, size_t buckets, ht_free_cb_t free_cb);
 // NRT_INVALID: the key is present already (the table is unchanged).
 NRT_STATUS ht_insert(ht_t *table, uint64_t key, ht_node_t *node);
 NRT_STATUS ht_insert_buf(ht_t *table, const void *key, size_t size, ht_node_t *node);
-ht_node_t *ht_find(const ht_t *table, uint64_t key);
+ht_node_t *ht_find_in_chain(const ht_bucket_t *bucket, uint64_t key);  // for ht_find
+inline ht_node_t *ht_find(const ht_t *table, uint64_t key) {
+  const ht_bucket_t *bucket = ht_bucket_of(table, key);
+  // An empty chain answers here too, when asked for key 0.
+  if (bucket->key == key && (bucket->head & HT_BUFFER_HEAD) == 0) [[likely]]
+    return reinterpret_cast<ht_node_t *>(bucket->head);
+  return ht_find_in_chain(bucket, key);
+}
 ht_node_t *ht_find_buf(const ht_t *table, const void *key, size_t size);
 // Unlinks without calling the free callback. NRT_INVALID: not in this table.
 NRT_STATUS ht_remove(ht_t *table, ht_node_t *node);
