@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large tables, damaged input, several threads.
-#include <sys/resource.h>
 #include <time.h>
 
-#include <simdjson.h>
 #include <random>
 #include <thread>
 
 #include "tests/kelf/fixture.h"
+#include "tests/kelf/many_variables.h"
 
 namespace {
 
@@ -18,22 +17,15 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-std::string many_variables(size_t count) {
-  std::string vars = R"("out":{"type":"output","size":4,"var_id":0})";
-  char entry[160];
-  for (size_t i = 1; i < count; i++) {
-    snprintf(entry, sizeof(entry),
-             ",\"t125_i%zu_RematSpillSave_sg0000\":{\"backing_variable_off\":%zu,\"ops\":[],"
-             "\"size\":512,\"type\":\"virtual\",\"var_id\":%zu}",
-             i, i * 512, i);
-    vars += entry;
-  }
-  return def_text(vars);
+std::string many_virtual(size_t count) {
+  many_variables_t wanted;
+  wanted.count = count;
+  return def_text(many_variables(wanted));
 }
 
 TEST(Scale, HundredThousandVariables) {
   constexpr size_t COUNT = 100000;
-  std::string def = many_variables(COUNT);
+  std::string def = many_virtual(COUNT);
   kbin_result r = load_def(def);
   ASSERT_EQ(r.status, NRT_SUCCESS) << text_of(r.findings);
   kbin_mem_ref_set_t *set = r.kbin->mem_ref_set;
@@ -49,7 +41,7 @@ TEST(Scale, HundredThousandVariables) {
 // Time per variable must not grow with their number beyond what ordered maps cost: ten times as
 // many take well below fifty times as long. A quadratic step takes a hundred times.
 TEST(Scale, TimeGrowsAboutLinearly) {
-  std::string small = many_variables(5000), large = many_variables(50000);
+  std::string small = many_virtual(5000), large = many_virtual(50000);
   double best_small = 1e9, best_large = 1e9;
   for (int run = 0; run < 3; run++) {
     double start = cpu_seconds();
@@ -60,28 +52,6 @@ TEST(Scale, TimeGrowsAboutLinearly) {
     best_large = std::min(best_large, cpu_seconds() - start);
   }
   EXPECT_LT(best_large, 50 * best_small);
-}
-
-// OPENNRT_KELF_BENCH=1: figures for a table of a million variables, beside simdjson alone.
-TEST(Scale, Million) {
-  if (!getenv("OPENNRT_KELF_BENCH"))
-    GTEST_SKIP() << "set OPENNRT_KELF_BENCH to run";
-  std::string def = many_variables(1000000);
-  double start = cpu_seconds();
-  double alone;
-  {
-    simdjson::dom::parser parser;
-    ASSERT_FALSE(parser.parse(def.data(), def.size()).error());
-    alone = cpu_seconds() - start;
-  }
-  start = cpu_seconds();
-  kbin_result r = load_def(def);
-  double all = cpu_seconds() - start;
-  ASSERT_EQ(r.status, NRT_SUCCESS);
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  printf("%zu bytes of JSON: simdjson %.3f s, parsed and lowered %.3f s, peak %ld MiB\n",
-         def.size(), alone, all, usage.ru_maxrss / 1024);
 }
 
 // A model that exercises every parser.
