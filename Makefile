@@ -30,8 +30,10 @@ test: build
 demo: build
 	@.ci/demo $(BUILD) "$(NEFF)" "$(INSTANCE)"
 
+# A few minutes; writes $(BUILD)/bench.json and prints the table. `bench/compare.py OLD NEW` compares two of them.
 bench: build
-	@echo "bench: no benchmarks yet, see the status table in README.md" && false
+	@ninja -C $(MESON) -j $(JOBS) benchmarks
+	@bench/run.py $(BUILD)
 
 lint: build
 	@.ci/lint $(MESON)
