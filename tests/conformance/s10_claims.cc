@@ -162,6 +162,19 @@ TEST_P(S10_Claims, DeviceLaneWorksToo) {
   EXPECT_EQ(unmark(dev, {0}), 0);
 }
 
+TEST_P(S10_Claims, ArgumentReadOnly) {
+  neuron_ioctl_crwl_nc_map_ext wide = {};
+  wide.nc_count = 1;
+  EXPECT_EQ(io_misc(NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, read_only_t(&wide, sizeof(wide)).page),
+            80);
+  neuron_ioctl_crwl_nc_map narrow = {1, 1, 1, 0, 0};
+  EXPECT_EQ(io_misc(NEURON_IOCTL_CRWL_NC_RANGE_MARK, read_only_t(&narrow, sizeof(narrow)).page),
+            24);
+  // Releasing only reads.
+  EXPECT_EQ(io_misc(NEURON_IOCTL_CRWL_NC_RANGE_UNMARK, read_only_t(&narrow, sizeof(narrow)).page),
+            0);
+}
+
 // One table for the host; numbers are relative to core 0 of the descriptor's device.
 TEST_P(S10_Machine, RelativeToTheDevice) {
   uint32_t cores = model().cores;

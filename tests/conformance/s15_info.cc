@@ -257,6 +257,11 @@ TEST_P(S15_Info, ArgumentReadOnly) {
   neuron_ioctl_pod_info pod = {};
   pod.sz = 260;
   EXPECT_EQ(io(NEURON_IOCTL_POD_INFO, read_only_t(&pod, sizeof(pod)).page), 260);
+  neuron_ioctl_pod_status_v2 status = {};
+  status.v1.sz = 268;
+  EXPECT_EQ(io(NEURON_IOCTL_POD_STATUS, read_only_t(&status, sizeof(status)).page), 268);
+  status.v1.sz = 276;
+  EXPECT_EQ(io(NEURON_IOCTL_POD_STATUS_V2, read_only_t(&status, sizeof(status)).page), 276);
 }
 
 TEST_P(S15_Machine, HostDeviceId) {

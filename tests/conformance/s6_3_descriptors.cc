@@ -247,6 +247,16 @@ TEST_P(S6_3_CopyOut, Checks) {
   EXPECT_EQ(copyout(dev, 2, 1, TX, 0, 1, got.data()), -EINVAL);
 }
 
+// The driver stages device rings in a buffer; the mock's holds 4 MiB.
+TEST_P(S6_3_CopyOut, DeviceRingLargerThanTheBuffer) {
+  chunk_t tx = alloc(dev, {.size = 8 * MIB}), rx = alloc(dev);
+  rings_t r = {.engine = 2, .queue = 1, .tx_count = 524288, .tx = tx.handle, .rx = rx.handle};
+  ASSERT_EQ(queue_init(dev, r), 0);
+  std::vector<descriptor_t> got(300000);
+  EXPECT_EQ(copyout(dev, 2, 1, TX, 0, 262145, got.data()), -ENOMEM);
+  EXPECT_EQ(copyout(dev, 2, 1, TX, 0, 1000, got.data()), 0);
+}
+
 TEST_P(S6_3_CopyStart, MovesTheData) {
   for (bool host_rings : {false, true}) {
     SCOPED_TRACE(host_rings);
