@@ -2,6 +2,7 @@
 #include "mock_dev/bar0.h"
 
 #include "base/checked.h"
+#include "mock_dev/firmware.h"
 #include "mock_dev/notification.h"
 #include "mock_dev/semaphore.h"
 #include "mock_dev/udma.h"
@@ -9,7 +10,6 @@
 namespace {
 
 constexpr uint64_t NOTIFICATION_BLOCK = 0x1000;
-constexpr uint64_t MISC_RAM_BLOCK = 0x1000;
 
 // Core windows and TOP_SPs: BAR0 shows them as the memory file holds them. False: neither.
 bool file_offset_of(const mock_state_t *state, uint64_t offset, uint64_t *file_offset) {
@@ -97,7 +97,7 @@ bool mock_bar0_decode(mock_host *host, uint32_t device, uint64_t offset, uint64_
   if (decode_udma(state->arch, offset, length, out))
     return true;
   uint64_t at = offset - misc_ram(state->arch);
-  if (range_within(at, length, MISC_RAM_BLOCK)) {
+  if (range_within(at, length, MOCK_MISC_RAM_SIZE)) {
     out->kind = MOCK_TARGET_MISC_RAM;
     out->offset = at;
     return true;
@@ -115,6 +115,10 @@ bool mock_register_read(mock_host *host, const mock_target_t *target, uint32_t *
     *value = target->offset == 0 ? 0 : 1;
     return true;
   }
+  if (target->kind == MOCK_TARGET_MISC_RAM) {
+    *value = mock_firmware_read(host, mock_host_device(host, target->device), target->offset);
+    return true;
+  }
   if (target->kind == MOCK_TARGET_NOTIFICATION)
     return mock_notification_register_read(host, mock_host_device(host, target->device),
                                            target->offset, value);
@@ -130,6 +134,10 @@ bool mock_register_read(mock_host *host, const mock_target_t *target, uint32_t *
 }
 
 bool mock_register_write(mock_host *host, const mock_target_t *target, uint32_t value) {
+  if (target->kind == MOCK_TARGET_MISC_RAM) {
+    mock_firmware_write(host, mock_host_device(host, target->device), target->offset, value);
+    return true;
+  }
   if (target->kind == MOCK_TARGET_NOTIFICATION)
     return mock_notification_register_write(host, mock_host_device(host, target->device),
                                             target->offset, value);

@@ -98,3 +98,20 @@ long mock_req_dma_descriptor_copyout(const mock_call_t *call);
 // req_bar.cc
 long mock_req_bar_read(const mock_call_t *call);
 long mock_req_bar_write(const mock_call_t *call);
+
+// req_reset.cc
+long mock_req_nc_reset(const mock_call_t *call);
+long mock_req_nc_reset_ready(const mock_call_t *call);
+long mock_req_device_reset(const mock_call_t *call);
+long mock_req_device_ready(const mock_call_t *call);
+
+// req_firmware.cc
+long mock_req_post_metric(const mock_call_t *call);
+long mock_req_read_hw_counters(const mock_call_t *call);
+
+// req_scrub.cc
+long mock_req_hbm_scrub_start(const mock_call_t *call);
+long mock_req_hbm_scrub_wait(const mock_call_t *call);
+
+// dmabuf.cc
+long mock_req_dmabuf_fd(const mock_call_t *call);

@@ -12,8 +12,6 @@
 
 namespace {
 
-constexpr uint8_t POISON = 0xa5;
-
 uint32_t record_get(mock_host *host, mock_device_t *device) {
   mock_chunk_arena_t *a = &device->chunks;
   uint32_t n = a->free_head;
@@ -179,14 +177,20 @@ int mock_chunk_create(mock_host *host, mock_device_t *device, const mock_chunk_r
   return 0;
 }
 
+void mock_chunk_fill(uint8_t *at, uint32_t pattern, uint64_t size) {
+  auto *words = reinterpret_cast<uint32_t *>(at);
+  std::fill(words, words + size / sizeof(pattern), pattern);
+}
+
 int mock_chunk_poison(mock_host *host, mock_device_t *device, const mock_chunk_t *chunk) {
-  if (host->state->poison == 0 || mock_chunk_is_host(chunk))
+  uint32_t pattern = mock_chunk_is_host(chunk) ? 0 : device->fresh_pattern[chunk->channel];
+  if (pattern == 0)  // the file holds zeros
     return 0;
   mock_place_t place = mock_chunk_place(host, device, chunk);
   uint8_t *bytes = mock_memory_bytes(host, place.memory);
   if (bytes == nullptr)
     return -ENOMEM;
-  memset(bytes + place.offset, POISON, chunk->size);
+  mock_chunk_fill(bytes + place.offset, pattern, chunk->size);
   return 0;
 }
 
@@ -199,7 +203,9 @@ void mock_chunk_destroy(mock_host *host, mock_device_t *device, uint32_t n) {
   mock_page_map_clear(map_of(device, chunk), host->region, page);
   slot_unlink(host, device, chunk);
   count(device, chunk, false);
-  if (chunk->dirty || device->exposed != 0 || host->state->poison != 0)
+  // Memory nobody wrote still reads as zero; anything else is dropped before the next owner comes.
+  if (chunk->dirty || device->exposed != 0 ||
+      (!mock_chunk_is_host(chunk) && device->fresh_pattern[chunk->channel] != 0))
     content_drop(host, device, chunk);
   if (mock_chunk_is_host(chunk)) {
     mock_guard_t guard(&host->state->lock);

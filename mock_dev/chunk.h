@@ -27,7 +27,10 @@ mock_chunk_t *mock_chunk_at(mock_host *host, mock_device_t *device, uint32_t chu
 int mock_chunk_create(mock_host *host, mock_device_t *device, const mock_chunk_request_t *request,
                       uint32_t *chunk);
 
-// Fills fresh device memory when the machine runs in strict mode.
+// Writes `size` bytes, whole pages, with a pattern.
+void mock_chunk_fill(uint8_t *at, uint32_t pattern, uint64_t size);
+
+// Gives fresh device memory the channel's pattern: strict mode's, or the last scrub's. -ENOMEM.
 int mock_chunk_poison(mock_host *host, mock_device_t *device, const mock_chunk_t *chunk);
 
 // Frees the chunk, its handle and its memory's content.

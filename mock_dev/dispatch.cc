@@ -38,10 +38,6 @@ long refuse_eperm(const mock_call_t *) {
 long refuse_enotty(const mock_call_t *) {
   return -ENOTTY;
 }
-// Requests that have no behaviour yet (README.md lists them).
-long todo(const mock_call_t *) {
-  return -ENOSYS;
-}
 
 constexpr uint64_t ASYNC = NEURON_FEATURE_ASYNC_DMA;
 constexpr uint64_t WIDE = NEURON_FEATURE_MEM_ALLOC64;
@@ -53,8 +49,8 @@ constexpr uint64_t SCRUB = NEURON_FEATURE_HBM_SCRUB;
 
 // By number; the first row of a number answers for the values that only the number selects.
 constexpr row_t ROWS[] = {
-    ROW(DEVICE_RESET, 0, 0, todo),
-    ROW(DEVICE_READY, 0, 0, todo),
+    ROW(DEVICE_RESET, 0, 0, mock_req_device_reset),
+    ROW(DEVICE_READY, 0, 0, mock_req_device_ready),
     ROW(DEVICE_INFO, 0, 0, mock_req_device_info),
     ROW(DEVICE_INIT, 0, 0, succeed),
     ROW(DEVICE_RELEASE, 0, 0, succeed),
@@ -62,7 +58,7 @@ constexpr row_t ROWS[] = {
     ROW(DEVICE_GET_ALL_APPS_INFO, 0, 0, mock_req_device_apps_info),
     ROW(BAR_READ, 0, 0, mock_req_bar_read),
     ROW(BAR_WRITE, GATE, 0, mock_req_bar_write),
-    ROW(POST_METRIC, GATE, 0, todo),
+    ROW(POST_METRIC, GATE, 0, mock_req_post_metric),
     ROW(MEM_ALLOC, GATE, 0, mock_req_mem_alloc),
     ROW(MEM_FREE, GATE, 0, mock_req_mem_free),
     ROW(MEM_COPY, GATE, 0, mock_req_mem_copy),
@@ -98,7 +94,7 @@ constexpr row_t ROWS[] = {
     ROW(NOTIFICATIONS_INIT_V2, GATE, 0, mock_req_notifications_init_v2),
     ROW(NOTIFICATIONS_INIT_WITH_REALLOC_V2, GATE, 0, mock_req_notifications_init_v2),
     ROW(NOTIFICATIONS_QUEUE_INFO, 0, 0, refuse_eperm),
-    ROW(READ_HW_COUNTERS, 0, 0, todo),
+    ROW(READ_HW_COUNTERS, 0, 0, mock_req_read_hw_counters),
     ROW(ACQUIRE_NEURON_DS, 0, 0, mock_req_datastore_acquire),
     ROW(RELEASE_NEURON_DS, 0, 0, mock_req_datastore_release),
     ROW(CRWL_READER_ENTER, 0, 0, mock_req_core_lock),
@@ -117,13 +113,13 @@ constexpr row_t ROWS[] = {
     ROW(MEM_ALLOC_V2, GATE_OURS, 0, mock_req_mem_alloc),
     ROW(MEM_ALLOC_V2MT, GATE_OURS, NEURON_FEATURE_MEM_ALLOC_TYPE, mock_req_mem_alloc),
     ROW(MEM_ALLOC_V2MT64, GATE_OURS, WIDE, mock_req_mem_alloc),
-    ROW(NC_RESET, 0, 0, todo),
-    ROW(NC_RESET_READY, 0, 0, todo),
+    ROW(NC_RESET, 0, 0, mock_req_nc_reset),
+    ROW(NC_RESET_READY, 0, 0, mock_req_nc_reset_ready),
     ROW(PROGRAM_ENGINE_NC, 0, 0, mock_req_program_engine),
     ROW(PROGRAM_ENGINE_NC64, 0, WIDE, mock_req_program_engine),
     ROW(DEVICE_RESET_STATUS, 0, 0, mock_req_device_reset_status),
     ROW(DEVICE_BDF_EXT, MISC, 0, mock_req_device_bdf_ext),
-    ROW(DMABUF_FD, MISC, NEURON_FEATURE_DMABUF, todo),
+    ROW(DMABUF_FD, MISC, NEURON_FEATURE_DMABUF, mock_req_dmabuf_fd),
     ROW(MEM_COPY_ASYNC, GATE, ASYNC, mock_req_mem_copy_async),
     ROW(MEM_COPY_ASYNC64, 0, ASYNC | WIDE, mock_req_mem_copy_async),
     ROW(MEM_COPY_ASYNC_WAIT, GATE, ASYNC, mock_req_mem_copy_async_wait),
@@ -137,8 +133,8 @@ constexpr row_t ROWS[] = {
     ROW(HOST_DEVICE_ID_TO_RID_MAP, MISC, 0, mock_req_routing_id_map),
     ROW(DUMP_MEM_CHUNKS, 0, 0, mock_req_dump_mem_chunks),
     ROW(NC_PID_STATE_DUMP, MISC, 0, mock_req_pid_state_dump),
-    ROW(HBM_SCRUB_START, GATE_OURS, SCRUB, todo),
-    ROW(HBM_SCRUB_WAIT, 0, SCRUB, todo),
+    ROW(HBM_SCRUB_START, GATE_OURS, SCRUB, mock_req_hbm_scrub_start),
+    ROW(HBM_SCRUB_WAIT, 0, SCRUB, mock_req_hbm_scrub_wait),
     ROW(GET_LOGICAL_TO_PHYSICAL_NC_MAP, MISC, 0, mock_req_logical_core_map),
     ROW(POD_INFO, MISC, 0, mock_req_pod_info),
     ROW(POD_STATUS, MISC, 0, mock_req_pod_status),
@@ -218,6 +214,10 @@ long dispatch(mock_host *host, int32_t tgid, const mock_file_info_t *file, uint3
 }  // namespace
 
 uint32_t mock_request_by_name(const char *name, size_t length) {
+  if (length == strlen("RESET") && memcmp(name, "RESET", length) == 0)
+    return MOCK_FAULT_RESET;
+  if (length == strlen("MAILBOX") && memcmp(name, "MAILBOX", length) == 0)
+    return MOCK_FAULT_MAILBOX;
   for (const row_t &row : ROWS)
     if (strlen(row.name) == length && memcmp(row.name, name, length) == 0)
       return row.request;

@@ -7,6 +7,25 @@ namespace {
 
 constexpr int MAX_ERRNO = 4095;  // what the kernel can return as an error
 
+// "Any request" stands for no event.
+int next_fault(mock_host *host, uint32_t what) {
+  mock_state_t *state = host->state;
+  if (__atomic_load_n(&state->fault_count, __ATOMIC_RELAXED) == 0)
+    return 0;
+  mock_guard_t guard(&state->lock);
+  int error = 0;
+  for (uint32_t i = 0; i < state->fault_count; ++i) {
+    mock_fault_state_t *f = &state->faults[i];
+    if (f->request != what && (f->request != 0 || mock_fault_is_event(what)))
+      continue;
+    f->seen++;
+    bool due = f->sticky != 0 ? f->seen >= f->nth : f->seen == f->nth;
+    if (due && error == 0)
+      error = -f->error;
+  }
+  return error;
+}
+
 }  // namespace
 
 int mock_faults_check(const mock_fault_t *faults, size_t count) {
@@ -18,22 +37,16 @@ int mock_faults_check(const mock_fault_t *faults, size_t count) {
   return 0;
 }
 
+bool mock_fault_is_event(uint32_t request) {
+  return request == MOCK_FAULT_RESET || request == MOCK_FAULT_MAILBOX;
+}
+
+bool mock_fault_event(mock_host *host, uint32_t event) {
+  return next_fault(host, event) != 0;
+}
+
 int mock_fault_next(mock_host *host, uint32_t request) {
-  mock_state_t *state = host->state;
-  if (__atomic_load_n(&state->fault_count, __ATOMIC_RELAXED) == 0)
-    return 0;
-  mock_guard_t guard(&state->lock);
-  int error = 0;
-  for (uint32_t i = 0; i < state->fault_count; ++i) {
-    mock_fault_state_t *f = &state->faults[i];
-    if (f->request != 0 && f->request != request)
-      continue;
-    f->seen++;
-    bool due = f->sticky != 0 ? f->seen >= f->nth : f->seen == f->nth;
-    if (due && error == 0)
-      error = -f->error;
-  }
-  return error;
+  return mock_fault_is_event(request) ? 0 : next_fault(host, request);
 }
 
 int mock_set_faults(mock_host_t *host, const mock_fault_t *faults, size_t count) {

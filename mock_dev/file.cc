@@ -13,6 +13,7 @@
 #include "mock_dev/core_claim.h"
 #include "mock_dev/datastore.h"
 #include "mock_dev/process.h"
+#include "mock_dev/reset.h"
 #include "mock_dev/sysfs_tree.h"
 #include "mock_dev/user_copy.h"
 
@@ -76,14 +77,31 @@ void device_put(mock_host *host, mock_device_t *device) {
     mock_datastore_reset(host, device);
 }
 
-// Open of the device lane: counted and attached before the descriptor exists.
-int device_get(mock_device_t *device, int32_t tgid) {
+// One look at a device somebody opens, already counted: -EAGAIN while it is resetting.
+int device_try(mock_host *host, mock_device_t *device, int32_t tgid, bool give_up) {
   mock_guard_t guard(&device->lock);
-  if (device->state == NEURON_DEVICE_INVALID)
-    return -EINVAL;
-  int rc = mock_process_attach(device, tgid);
-  if (rc == 0)
+  mock_reset_settle(host, device);
+  int rc;
+  if (device->state == NEURON_DEVICE_RESETTING)
+    rc = give_up ? -EINTR : -EAGAIN;
+  else if (device->state == NEURON_DEVICE_INVALID)
+    rc = -EINVAL;
+  else
+    rc = mock_process_attach(device, tgid);
+  if (rc != 0 && rc != -EAGAIN)
+    device->open_count--;
+  return rc;
+}
+
+// Open of the device lane: counted, then attached, before the descriptor exists.
+int device_get(mock_host *host, mock_device_t *device, int32_t tgid) {
+  {
+    mock_guard_t guard(&device->lock);
     device->open_count++;
+  }
+  int rc = device_try(host, device, tgid, false);
+  while (rc == -EAGAIN)
+    rc = device_try(host, device, tgid, !mock_reset_pause());
   return rc;
 }
 
@@ -93,7 +111,7 @@ int node_open(mock_host *host, int32_t tgid, int flags, mock_file_t *file) {
   if (file->misc_lane != 0)
     return file_open(host->state, tgid, file);
   mock_device_t *device = mock_host_device(host, file->device);
-  int rc = device_get(device, tgid);
+  int rc = device_get(host, device, tgid);
   if (rc != 0)
     return rc;
   int fd = file_open(host->state, tgid, file);

@@ -13,13 +13,16 @@
 #include "mock_dev/chunk.h"
 #include "mock_dev/datastore.h"
 #include "mock_dev/fault.h"
+#include "mock_dev/firmware.h"
 #include "mock_dev/memfd.h"
+#include "mock_dev/reset.h"
 #include "mock_dev/sysfs_tree.h"
 #include "mock_dev/udma.h"
 
 namespace {
 
 constexpr char DEFAULT_INSTANCE[] = "trn2.3xlarge";
+constexpr uint32_t POISON = 0xa5a5a5a5;
 constexpr char DEFAULT_VERSION[] = "2.24.7.0";
 
 // Chunk records: one per handle, and the driver's own.
@@ -76,7 +79,7 @@ uint64_t device_memory_size(const mock_state_t *state) {
   return mock_memory_top_sp_offset(state, neuron_arch_counts_get(state->arch).top_sps);
 }
 
-int device_probe(mock_host *host, uint32_t index, const device_layout_t *layout) {
+int device_probe(mock_host *host, uint32_t index, const device_layout_t *layout, bool poison) {
   mock_state_t *state = host->state;
   mock_device_t *device = mock_host_device(host, index);
   if (mock_lock_init(&device->lock) != 0 || mock_lock_init(&device->dma_lock) != 0)
@@ -98,6 +101,7 @@ int device_probe(mock_host *host, uint32_t index, const device_layout_t *layout)
         !mock_pool_init(space, &device->small_pool[h], hbm_pages - small_pages, small_pages))
       return -ENOMEM;
     device->scratch_bottom[h] = hbm_pages - small_pages;
+    device->fresh_pattern[h] = poison ? POISON : 0;
     // The firmware's share comes first, so it lies at the channel's start.
     mock_chunk_request_t reserved = {};
     reserved.size = NEURON_HBM_RESERVED;
@@ -113,7 +117,10 @@ int device_probe(mock_host *host, uint32_t index, const device_layout_t *layout)
   }
   for (uint32_t core = 0; core < NEURON_MAX_CORES; ++core)
     device->core_init[core] = NEURON_CINIT_INVALID;
+  mock_firmware_probe(host, device);
   int rc = mock_datastore_probe(host, device);
+  if (rc == 0)
+    rc = mock_reset_probe(host, device);
   if (rc != 0)
     return rc;
   device->udma_registers = layout->udma;
@@ -129,7 +136,7 @@ int options_check(const mock_dev_options_t *options, const mock_instance_t **ins
   uint64_t size = options->hbm_size;
   if (size != 0 && (size % MOCK_PAGE != 0 || size < 2 * NEURON_HBM_SMALL_POOL || size > real))
     return -EINVAL;
-  if (options->api_min > options->api_max)
+  if (options->api_min > options->api_max || options->reset_ms > MOCK_MAX_RESET_MS)
     return -EINVAL;
   if (options->driver_version != nullptr &&
       strlen(options->driver_version) >= sizeof(mock_state_t::driver_version))
@@ -170,7 +177,8 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
   state->cores = counts.cores;
   state->hbms = hbms;
   state->hbm_size = hbm_size;
-  state->poison = options->poison ? 1 : 0;
+  state->no_reset = options->no_reset ? 1 : 0;
+  state->reset_ms = options->reset_ms;
   bool own_range = options->api_min == 0 && options->api_max == 0;
   state->api_min = own_range ? counts.api_level_min : options->api_min;
   state->api_max = own_range ? counts.api_level_max : options->api_max;
@@ -192,7 +200,7 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
     state->device_offset[d] = layouts[d].device;
     rc = memory_create(&host->device_memory[d], "neuron-mock-device", device_memory_size(state));
     if (rc == 0)
-      rc = device_probe(host, d, &layouts[d]);
+      rc = device_probe(host, d, &layouts[d], options->poison);
   }
   if (rc == 0)
     rc = mock_set_faults(host, options->faults, options->fault_count);
@@ -233,6 +241,27 @@ uint64_t mock_memory_core_offset(const mock_state_t *state, uint32_t core) {
 
 uint64_t mock_memory_top_sp_offset(const mock_state_t *state, uint32_t top_sp) {
   return mock_memory_core_offset(state, state->cores) + top_sp * NEURON_TOP_SP_SIZE;
+}
+
+uint64_t mock_memory_address(const mock_state_t *state, uint64_t offset) {
+  uint64_t cores = mock_memory_core_offset(state, 0), top_sps = mock_memory_top_sp_offset(state, 0);
+  uint64_t at;
+  if (offset < cores) {
+    auto channel = static_cast<uint32_t>(offset / state->hbm_size);
+    return neuron_hbm_base(state->arch, channel) + offset % state->hbm_size;
+  }
+  if (offset >= top_sps) {
+    at = offset - top_sps;
+    auto top_sp = static_cast<uint32_t>(at / NEURON_TOP_SP_SIZE);
+    return neuron_top_sp_base(state->arch, top_sp) + at % NEURON_TOP_SP_SIZE;
+  }
+  at = offset - cores;
+  auto core = static_cast<uint32_t>(at / NEURON_BAR0_TPB_STRIDE);
+  at %= NEURON_BAR0_TPB_STRIDE;
+  // SBUF at the start; PSUM and events where the chip has them.
+  if (at >= NEURON_SBUF_APERTURE)
+    at += neuron_psum_offset(state->arch) - NEURON_SBUF_APERTURE;
+  return neuron_tpb_base(state->arch, core) + at;
 }
 
 uint8_t *mock_memory_bytes(mock_host *host, mock_memory_t *memory) {

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <map>
+#include <vector>
 
 #include "mock_dev/mock_dev.h"
 #include "mock_dev/state.h"
@@ -13,6 +14,16 @@
 struct mock_mapping_t {
   size_t length;
   int32_t tgid;
+};
+
+// What the driver remembers of a mapping. Unmapping a part of it does not change the record, and
+// the process's last close of the device drops it.
+struct mock_tracked_t {
+  uintptr_t va;
+  size_t length;
+  int32_t tgid;
+  uint32_t device;
+  uint64_t pa;
 };
 
 struct mock_memory_t {
@@ -31,8 +42,9 @@ struct mock_host {
   mock_memory_t host_memory;
   mock_memory_t device_memory[NEURON_MAX_DEVICES];
   mock_sysfs_tree *sysfs_tree = nullptr;
-  pthread_mutex_t view_lock;  // `bytes` above and `mappings`
+  pthread_mutex_t view_lock;  // `bytes` above, `mappings` and `tracked`
   std::map<uintptr_t, mock_mapping_t> mappings;
+  std::vector<mock_tracked_t> tracked;
 };
 
 inline mock_device_t *mock_host_device(mock_host *host, uint32_t index) {
@@ -59,6 +71,9 @@ inline uint32_t mock_top_sps_per_core(const mock_state_t *state) {
 uint64_t mock_memory_hbm_offset(const mock_state_t *state, uint32_t channel);
 uint64_t mock_memory_core_offset(const mock_state_t *state, uint32_t core);
 uint64_t mock_memory_top_sp_offset(const mock_state_t *state, uint32_t top_sp);
+
+// Device address of a place in a device's memory file.
+uint64_t mock_memory_address(const mock_state_t *state, uint64_t offset);
 
 // Start of a memory file as this process sees it; nullptr when it cannot be mapped.
 uint8_t *mock_memory_bytes(mock_host *host, mock_memory_t *memory);

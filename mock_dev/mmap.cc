@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "mock_dev/mmap.h"
+
 // mmap of a device node (uapi.md 8). The offset names a chunk or an entry of the special table; the
 // mapping is one of the memory file itself, so both sides see each other's writes.
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/checked.h"
@@ -15,6 +18,7 @@ namespace {
 
 struct mapping_plan_t {
   mock_place_t place;
+  uint64_t pa;
   bool read_only;
 };
 
@@ -29,6 +33,7 @@ bool plan_chunk(mock_host *host, mock_device_t *device, int32_t tgid, uint64_t o
   if (length != chunk->size && (!scratchpad || length > mock_chunk_reach(host, chunk)))
     return false;
   plan->place = mock_chunk_place(host, device, chunk);
+  plan->pa = chunk->pa;
   plan->read_only = chunk->tgid != tgid && chunk->lifetime != MOCK_LIFETIME_DEVICE;
   if (writable && !plan->read_only) {
     chunk->dirty = true;
@@ -44,13 +49,34 @@ bool plan_special(mock_host *host, mock_device_t *device, uint64_t offset, uint6
   if (!mock_resource_find(host->state, offset, length, &resource))
     return false;
   plan->place = {&host->device_memory[device->index], resource.memory_offset};
+  plan->pa = mock_memory_address(host->state, resource.memory_offset);
   plan->read_only = resource.read_only;
   if (writable && !resource.read_only && resource.block == NEURON_MMAP_BLOCK_HBM)
     device->exposed = 1;
   return true;
 }
 
+// View lock held in both.
+template <typename F>
+void untrack(mock_host *host, F matches) {
+  host->tracked.erase(std::remove_if(host->tracked.begin(), host->tracked.end(), matches),
+                      host->tracked.end());
+}
+
+void track(mock_host *host, const mock_tracked_t &fresh) {
+  // What is left of mappings that are gone gives way.
+  untrack(host, [&](const mock_tracked_t &t) {
+    return t.va < fresh.va + fresh.length && fresh.va < t.va + t.length;
+  });
+  host->tracked.push_back(fresh);
+}
+
 }  // namespace
+
+void mock_mappings_forget(mock_host *host, uint32_t device, int32_t tgid) {
+  mock_guard_t guard(&host->view_lock);
+  untrack(host, [&](const mock_tracked_t &t) { return t.tgid == tgid && t.device == device; });
+}
 
 int mock_mmap(mock_host_t *host, int32_t tgid, int fd, uint64_t offset, size_t length, int prot,
               void **va) {
@@ -85,7 +111,9 @@ int mock_mmap(mock_host_t *host, int32_t tgid, int fd, uint64_t offset, size_t l
     return -errno;
   madvise(at, rounded, MADV_DONTFORK);
   madvise(at, rounded, MADV_DONTDUMP);
-  host->mappings[reinterpret_cast<uintptr_t>(at)] = {rounded, tgid};
+  auto start = reinterpret_cast<uintptr_t>(at);
+  host->mappings[start] = {rounded, tgid};
+  track(host, {start, rounded, tgid, file.device, plan.pa});
   *va = at;
   return 0;
 }
@@ -106,6 +134,7 @@ int mock_munmap(mock_host_t *host, int32_t tgid, void *va, size_t length) {
     return -EINVAL;
   if (munmap(va, rounded) != 0)
     return -errno;
+  untrack(host, [&](const mock_tracked_t &t) { return t.va == at && t.length == rounded; });
   // What is left on either side stays ours to unmap later.
   host->mappings.erase(it);
   if (at != start)

@@ -25,9 +25,13 @@ extern "C" {
 
 typedef struct mock_host mock_host_t;
 
+/* Things inside the device that can go wrong, in place of a request; the errno is not looked at. */
+#define MOCK_FAULT_RESET 0xffffff01u   /* a reset fails: its READY says 1 */
+#define MOCK_FAULT_MAILBOX 0xffffff02u /* the firmware does not answer: EPERM */
+
 /* Makes one ioctl fail: the nth matching call (1 = the next one) answers with -error. */
 typedef struct mock_fault {
-  uint32_t request; /* full 32-bit request value, 0 = any */
+  uint32_t request; /* full 32-bit request value, 0 = any, or MOCK_FAULT_* */
   uint32_t nth;     /* counted from 1 over matching calls */
   int error;        /* errno, positive */
   bool sticky;      /* true: every matching call from the nth on fails */
@@ -43,15 +47,18 @@ typedef struct mock_dev_options {
   const mock_fault_t *faults; /* copied */
   size_t fault_count;
   const char *sysfs_dir; /* where the sysfs files are written as a tree; NULL = nowhere */
+  bool no_reset;         /* driver parameter: resets succeed and do nothing */
+  uint32_t reset_ms;     /* how long a reset takes */
 } mock_dev_options_t;
 
 /*
  * Fills *out from the environment: NEURON_MOCK_INSTANCE, NEURON_MOCK_DRIVER_VERSION,
  * NEURON_MOCK_API_RANGE=min-max, NEURON_MOCK_HIDE_FEATURES=mask, NEURON_MOCK_HBM_SIZE=bytes (suffix
- * K, M, G), NEURON_MOCK_STRICT=1, NEURON_MOCK_FAULT=REQUEST:NTH:ERRNO[+][,...] (REQUEST as in
- * uapi.md without the prefix, or "*"), NEURON_MOCK_SYSFS_DIR=directory. Returns 0, or -EINVAL with
- * a sentence in `error` naming the variable, the value and what is accepted. Strings point into
- * static storage valid until the next call.
+ * K, M, G), NEURON_MOCK_STRICT=1, NEURON_MOCK_NO_RESET=1, NEURON_MOCK_RESET_MS=number,
+ * NEURON_MOCK_FAULT=REQUEST:NTH:ERRNO[+][,...] (REQUEST as in uapi.md without the prefix, RESET,
+ * MAILBOX or "*"), NEURON_MOCK_SYSFS_DIR=directory. Returns 0, or -EINVAL with a sentence in
+ * `error` naming the variable, the value and what is accepted. Strings point into static storage
+ * valid until the next call.
  */
 int mock_dev_options_from_env(mock_dev_options_t *out, char *error, size_t error_size);
 
@@ -95,6 +102,10 @@ int mock_set_faults(mock_host_t *host, const mock_fault_t *faults, size_t count)
 
 /* ioctl calls answered so far with this request value; 0 = all requests. */
 uint64_t mock_ioctl_count(mock_host_t *host, uint32_t request);
+
+/* Next line of the kernel log from line number *next on, without a newline; moves *next past it and
+ * past lines that are gone. Returns its length (more than `size`: it was cut), -EAGAIN: none. */
+int mock_kernel_log_read(mock_host_t *host, uint64_t *next, char *line, size_t size);
 
 /* Host view of device memory, for tests that look behind the driver. NULL when [pa, pa+size) is not
  * inside one HBM channel. Valid until mock_host_destroy. */

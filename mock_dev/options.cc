@@ -130,13 +130,25 @@ int read_hbm_size(mock_dev_options_t *out, const complaint_t *error) {
   return 0;
 }
 
-int read_strict(mock_dev_options_t *out, const complaint_t *error) {
-  const char *value = env_of("NEURON_MOCK_STRICT");
+int read_switch(const char *name, bool *out, const complaint_t *error) {
+  const char *value = env_of(name);
   if (value == nullptr)
     return 0;
   if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-    return fail(error, "NEURON_MOCK_STRICT=%s: accepted are 0 and 1", value);
-  out->poison = *value == '1';
+    return fail(error, "%s=%s: accepted are 0 and 1", name, value);
+  *out = *value == '1';
+  return 0;
+}
+
+int read_reset_ms(mock_dev_options_t *out, const complaint_t *error) {
+  const char *value = env_of("NEURON_MOCK_RESET_MS");
+  uint64_t ms;
+  const char *at = value;
+  if (value == nullptr)
+    return 0;
+  if (!number_take(&at, &ms) || *at != '\0' || ms > MOCK_MAX_RESET_MS)
+    return fail(error, "NEURON_MOCK_RESET_MS=%s: accepted are 0 to %u", value, MOCK_MAX_RESET_MS);
+  out->reset_ms = static_cast<uint32_t>(ms);
   return 0;
 }
 
@@ -178,7 +190,8 @@ int read_faults(mock_dev_options_t *out, const complaint_t *error) {
     if (!fault_take(&at, &fault_list[count]) || (*at != '\0' && *at != ','))
       return fail(error,
                   "NEURON_MOCK_FAULT entry %.*s: accepted is REQUEST:NTH:ERRNO[+], for example "
-                  "MEM_ALLOC_V2MT64:3:12, with * for any request, NTH from 1, ERRNO 1 to 4095",
+                  "MEM_ALLOC_V2MT64:3:12, with * for any request, RESET or MAILBOX, NTH from 1, "
+                  "ERRNO 1 to 4095",
                   static_cast<int>(strcspn(entry, ",")), entry);
     ++count;
     if (*at++ == '\0')
@@ -205,7 +218,11 @@ int mock_dev_options_from_env(mock_dev_options_t *out, char *error, size_t error
   if (rc == 0)
     rc = read_hbm_size(out, &e);
   if (rc == 0)
-    rc = read_strict(out, &e);
+    rc = read_switch("NEURON_MOCK_STRICT", &out->poison, &e);
+  if (rc == 0)
+    rc = read_switch("NEURON_MOCK_NO_RESET", &out->no_reset, &e);
+  if (rc == 0)
+    rc = read_reset_ms(out, &e);
   if (rc == 0)
     rc = read_text("NEURON_MOCK_SYSFS_DIR", sysfs_text, sizeof(sysfs_text), &out->sysfs_dir, &e);
   return rc != 0 ? rc : read_faults(out, &e);

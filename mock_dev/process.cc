@@ -7,6 +7,8 @@
 #include "mock_dev/chunk.h"
 #include "mock_dev/core_lock.h"
 #include "mock_dev/datastore.h"
+#include "mock_dev/mmap.h"
+#include "mock_dev/reset.h"
 #include "mock_dev/udma.h"
 
 uint32_t mock_process_slot(const mock_device_t *device, int32_t tgid) {
@@ -31,7 +33,22 @@ int mock_process_attach(mock_device_t *device, int32_t tgid) {
   return 0;
 }
 
+namespace {
+
+bool last_open(mock_device_t *device, int32_t tgid) {
+  mock_guard_t guard(&device->lock);
+  uint32_t s = mock_process_slot(device, tgid);
+  return s != MOCK_NO_SLOT && device->slots[s].open_count == 1;
+}
+
+}  // namespace
+
 void mock_process_flush(mock_host *host, mock_device_t *device, int32_t tgid) {
+  if (last_open(device, tgid)) {
+    bool known;
+    mock_reset_wait(host, device, tgid, &known);
+    mock_mappings_forget(host, device->index, tgid);
+  }
   mock_guard_t dma(&device->dma_lock);
   mock_guard_t guard(&device->lock);
   uint32_t s = mock_process_slot(device, tgid);

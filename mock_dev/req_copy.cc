@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "mock_dev/call.h"
 #include "mock_dev/chunk.h"
+#include "mock_dev/reset.h"
 
 namespace {
 
@@ -54,8 +55,17 @@ mock_place_t place_at(const mock_call_t *call, const mock_chunk_t *chunk, uint64
   return place;
 }
 
-// Device lock held.
-int copy_check(const mock_call_t *call, const copy_args_t *c, copy_plan_t *plan) {
+// The copy queue the driver takes: with an asynchronous copy that of the source if it is device
+// memory, else that of the destination; with others the other way round. Device lock held.
+uint32_t copy_core(const mock_state_t *state, const mock_chunk_t *src, const mock_chunk_t *dst,
+                   bool async) {
+  const mock_chunk_t *first = async ? src : dst;
+  const mock_chunk_t *second = async || mock_chunk_is_host(src) ? dst : src;
+  return queue_of_core(state, mock_chunk_is_host(first) ? second->nc_id : first->nc_id);
+}
+
+// -EPERM: the core's copy rings are gone, a reset took them. Device lock held.
+int copy_check(const mock_call_t *call, const copy_args_t *c, bool async, copy_plan_t *plan) {
   mock_host *host = call->host;
   mock_device_t *device = call->device;
   uint32_t s = mock_chunk_by_handle(host, device, c->src);
@@ -71,7 +81,9 @@ int copy_check(const mock_call_t *call, const copy_args_t *c, copy_plan_t *plan)
     return -EINVAL;
   plan->src = place_at(call, src, c->src_offset);
   plan->dst = place_at(call, dst, c->dst_offset);
-  plan->core = queue_of_core(host->state, mock_chunk_is_host(src) ? dst->nc_id : src->nc_id);
+  plan->core = copy_core(host->state, src, dst, async);
+  if (!mock_reset_can_copy(host, device, plan->core))
+    return -EPERM;
   mock_chunk_touch(device, dst, c->dst_offset, c->size);
   return 0;
 }
@@ -117,7 +129,10 @@ struct buffer_plan_t {
   bool host;
 };
 
-int buffer_check(const mock_call_t *call, const buffer_args_t *a, buffer_plan_t *plan) {
+// `engine`: the copy engine moves the bytes, whichever memory it is; otherwise host memory is
+// copied by the driver.
+int buffer_check(const mock_call_t *call, const buffer_args_t *a, bool engine,
+                 buffer_plan_t *plan) {
   {
     mock_guard_t guard(&call->device->lock);
     uint32_t n = mock_chunk_by_handle(call->host, call->device, a->handle);
@@ -126,6 +141,9 @@ int buffer_check(const mock_call_t *call, const buffer_args_t *a, buffer_plan_t 
     mock_chunk_t *chunk = mock_chunk_at(call->host, call->device, n);
     if (!mock_chunk_holds(call->host, chunk, a->offset, a->size))
       return -EINVAL;
+    if ((engine || !mock_chunk_is_host(chunk)) &&
+        !mock_reset_can_copy(call->host, call->device, chunk->nc_id))
+      return -EPERM;
     if (a->to_device)
       mock_chunk_touch(call->device, chunk, a->offset, a->size);
     plan->place = place_at(call, chunk, a->offset);
@@ -154,7 +172,7 @@ long mock_req_mem_copy(const mock_call_t *call) {
   copy_plan_t plan;
   {
     mock_guard_t guard(&call->device->lock);
-    int rc = copy_check(call, &args, &plan);
+    int rc = copy_check(call, &args, false, &plan);
     if (rc != 0)
       return rc;
   }
@@ -170,7 +188,7 @@ int async_run(const mock_call_t *call, const copy_args_t *args, uint32_t *handle
   copy_plan_t plan;
   {
     mock_guard_t guard(&device->lock);
-    int rc = copy_check(call, args, &plan);
+    int rc = copy_check(call, args, true, &plan);
     if (rc != 0)
       return rc;
     if (args->pwait != WAIT_NONE && args->pwait >= MOCK_ASYNC_SLOTS)
@@ -182,7 +200,7 @@ int async_run(const mock_call_t *call, const copy_args_t *args, uint32_t *handle
   switch (args->pwait) {
     case NEURON_DMA_WAIT_SYNC:
       *handle = NEURON_DMA_WAIT_SYNC;
-      return copy_run(call, &plan, args->size);
+      break;
     case NEURON_DMA_WAIT_ASYNC1:
       *handle = NEURON_DMA_WAIT_ASYNC2;
       break;
@@ -197,6 +215,8 @@ int async_run(const mock_call_t *call, const copy_args_t *args, uint32_t *handle
     return -EINVAL;
   if (args->prefetch != 0)
     mock_user_pin(reinterpret_cast<const void *>(args->prefetch), args->size, false);
+  if (*handle == NEURON_DMA_WAIT_SYNC)
+    return 0;
   mock_guard_t guard(&device->lock);
   device->async_busy[plan.core][*handle] = 1;
   if (args->pwait != WAIT_NONE)
@@ -254,7 +274,7 @@ long mock_req_mem_buf_copy(const mock_call_t *call) {
   if (missing != 0)
     return missing;
   buffer_plan_t plan;
-  int rc = buffer_check(call, &args, &plan);
+  int rc = buffer_check(call, &args, false, &plan);
   if (rc != 0)
     return rc;
   uint64_t size = args.size & UINT32_MAX;  // the driver's copy loop counts in 32 bits
@@ -277,7 +297,7 @@ long mock_req_mem_buf_zerocopy(const mock_call_t *call) {
   if (missing != 0)
     return missing;
   buffer_plan_t plan;
-  int rc = buffer_check(call, &args, &plan);
+  int rc = buffer_check(call, &args, true, &plan);
   if (rc != 0)
     return rc;
   if (args.size == 0)
@@ -316,7 +336,7 @@ long mock_req_memset(const mock_call_t *call) {
     return missing;
   buffer_args_t args = {a.mem_handle, nullptr, a.size, a.offset, true};
   buffer_plan_t plan;
-  int rc = buffer_check(call, &args, &plan);
+  int rc = buffer_check(call, &args, true, &plan);
   if (rc != 0)
     return rc;
   if (a.size == 0)
@@ -406,6 +426,8 @@ long mock_req_program_engine(const mock_call_t *call) {
     return -ENOMEM;
   {
     mock_guard_t guard(&call->device->lock);
+    if (!mock_reset_can_copy(call->host, call->device, args.nc_id))
+      return -EPERM;
     call->device->exposed = 1;
   }
   return static_cast<long>(

@@ -10,6 +10,7 @@
 #include "mock_dev/core_claim.h"
 #include "mock_dev/core_lock.h"
 #include "mock_dev/datastore.h"
+#include "mock_dev/kernel_log.h"
 
 namespace {
 
@@ -17,6 +18,7 @@ namespace {
 constexpr uint32_t WRITER_WAIT_MS = 2000;
 constexpr uint32_t READER_WAIT_MS = 500;
 constexpr uint32_t INIT_WAIT_MS = 5000;
+constexpr uint32_t DUMP_LINES = 128;  // when the caller does not say
 
 void sleep_ms() {
   timespec t = {0, 1000000};
@@ -153,7 +155,33 @@ long mock_req_model_started_count(const mock_call_t *call) {
   return mock_call_out(call, &a);
 }
 
-// Writes to the kernel log only, and the mock has none.
+namespace {
+
+// What is known about a core's owner and the processes of its device, in at most `limit` lines.
+void state_dump(const mock_call_t *call, mock_device_t *device, uint32_t core, int32_t owner,
+                bool owner_only, uint32_t limit) {
+  uint32_t n = device->index, nc = core % call->host->state->cores;
+  mock_guard_t guard(&device->lock);
+  const mock_core_lock_t *lock = &device->core_locks[nc];
+  mock_kernel_log(call->host,
+                  "nd%u nc%u: owner pid %d, init state %u, lock of pid %d: %s, %u readers", n, nc,
+                  owner, device->core_init[nc], lock->tgid,
+                  lock->writer != 0 ? "writer" : "no writer", lock->readers);
+  for (const mock_slot_t &slot : device->slots) {
+    if (slot.open_count == 0 || (owner_only && slot.tgid != owner))
+      continue;
+    if (--limit == 0)
+      return;
+    mock_kernel_log(call->host,
+                    "nd%u: pid %d, opened %u times, host memory %llu, device memory %llu", n,
+                    slot.tgid, slot.open_count, static_cast<unsigned long long>(slot.host_bytes),
+                    static_cast<unsigned long long>(slot.device_bytes));
+  }
+}
+
+}  // namespace
+
+// All it does is to write to the kernel log.
 long mock_req_pid_state_dump(const mock_call_t *call) {
   neuron_ioctl_nc_pid_state_dump a;
   long missing = mock_call_in(call, &a);
@@ -162,8 +190,15 @@ long mock_req_pid_state_dump(const mock_call_t *call) {
   if (a.nc_id >= MOCK_MAX_CLAIMS)
     return -ENOENT;
   const mock_state_t *state = call->host->state;
-  bool claimed = mock_core_claim_owner(call->host, a.nc_id) != 0;
-  return claimed && a.nc_id / state->cores >= state->device_count ? -EPERM : 0;
+  int32_t owner = mock_core_claim_owner(call->host, a.nc_id);
+  if (owner == 0)
+    return 0;
+  uint32_t device = a.nc_id / state->cores;
+  if (device >= state->device_count)
+    return -EPERM;
+  state_dump(call, mock_host_device(call->host, device), a.nc_id, owner, a.filter_log_owner != 0,
+             a.log_dump_limit == 0 ? DUMP_LINES : a.log_dump_limit);
+  return 0;
 }
 
 long mock_req_datastore_acquire(const mock_call_t *call) {

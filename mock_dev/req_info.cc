@@ -4,6 +4,7 @@
 
 #include "mock_dev/bar0.h"
 #include "mock_dev/call.h"
+#include "mock_dev/kernel_log.h"
 
 namespace {
 
@@ -163,7 +164,6 @@ long mock_req_device_reset_status(const mock_call_t *call) {
   return mock_call_out(call, &done);
 }
 
-// The mock has no kernel log: the message is checked and dropped.
 long mock_req_printk(const mock_call_t *call) {
   neuron_ioctl_printk a;
   long missing = mock_call_in(call, &a);
@@ -177,7 +177,10 @@ long mock_req_printk(const mock_call_t *call) {
   missing = static_cast<long>(mock_user_read(text, a.buffer, a.size));
   if (missing != 0)
     return missing;
-  return text[a.size - 1] == '\0' ? 0 : -EBADMSG;
+  if (text[a.size - 1] != '\0')
+    return -EBADMSG;
+  mock_kernel_log(call->host, "%s", text);
+  return 0;
 }
 
 // No machine of the mock is part of a pod.

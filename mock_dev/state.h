@@ -26,6 +26,12 @@ constexpr uint32_t MOCK_MAX_FAULTS = 64;
 constexpr uint32_t MOCK_MAX_FDS = 4096;
 constexpr uint32_t MOCK_MAX_REQUESTS = 128;  // rows of the dispatch table, at most
 constexpr uint32_t MOCK_NO_SLOT = UINT32_MAX;
+constexpr uint32_t MOCK_LOG_LINES = 256;
+constexpr uint32_t MOCK_LOG_LINE = 640;  // bytes with the NUL
+constexpr uint32_t MOCK_MAX_RESET_MS = 600000;
+constexpr uint32_t MOCK_MAX_RESETS = 64;       // requests per device, running or unread
+constexpr uint32_t MOCK_COPY_RING_CHUNKS = 3;  // per core
+constexpr uint64_t MOCK_MISC_RAM_SIZE = 4096;  // of which the firmware uses the start
 constexpr uint32_t MOCK_ASYNC_SLOTS = 3;  // by wait handle; 0 is the synchronous one, never busy
 
 // Host memory handed to devices: bus addresses [1 MiB, 4 GiB). 0 and the low megabyte stay out of
@@ -96,6 +102,15 @@ struct mock_udma_queue_t {
   uint32_t faulted;           // its packet put the engine into the abort state
 };
 
+struct mock_reset_t {
+  int32_t id;  // tgid that asked
+  uint32_t used;
+  uint32_t cores;  // bit map, may name cores that do not exist
+  uint32_t sysfs;  // asked for through sysfs: nobody waits for it by id
+  uint32_t done, failed;
+  uint64_t done_at;  // CLOCK_MONOTONIC, ns
+};
+
 struct mock_device_t {
   pthread_mutex_t dma_lock;  // the registers of the UDMA engines, and every transfer
   pthread_mutex_t lock;
@@ -124,6 +139,12 @@ struct mock_device_t {
   mock_datastore_t datastores[NEURON_DATASTORE_COUNT];
   uint64_t datastore_clock;
   mock_counters_t counters;
+
+  mock_reset_t resets[MOCK_MAX_RESETS];
+  uint32_t copy_rings[NEURON_MAX_CORES][MOCK_COPY_RING_CHUNKS];  // chunks; 0 = not there
+  uint32_t misc_ram[MOCK_MISC_RAM_SIZE / sizeof(uint32_t)];
+  uint32_t scrub_buffers[NEURON_MAX_HBM];  // chunk; 0 = no scrub to wait for
+  uint32_t fresh_pattern[NEURON_MAX_HBM];  // what newly allocated memory of the channel holds
 
   uint32_t nq_chunks[MOCK_NQ_UNITS][NEURON_NQ_SLOTS];  // 0 = empty slot
   mock_nq_registers_t nq_registers[MOCK_NQ_UNITS][NEURON_NQ_QUEUES_PER_TYPE];
@@ -167,7 +188,7 @@ struct mock_state_t {
   uint32_t arch;
   uint32_t device_count;
   uint32_t cores, hbms;  // per device
-  uint32_t poison;
+  uint32_t no_reset, reset_ms;
   uint32_t api_min, api_max;
   uint64_t features, hidden;
   uint64_t hbm_size;
@@ -186,6 +207,9 @@ struct mock_state_t {
 
   mock_fd_t fds[MOCK_MAX_FDS];
   mock_file_t files[MOCK_MAX_FDS];
+
+  uint64_t log_written;  // lines ever
+  char log[MOCK_LOG_LINES][MOCK_LOG_LINE];
 
   uint32_t fault_count;
   mock_fault_state_t faults[MOCK_MAX_FAULTS];

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "mock_dev/host.h"
+#include "mock_dev/reset.h"
 
 namespace {
 
@@ -64,11 +65,13 @@ constexpr const char *PARAMETERS[] = {"mempool_min_alloc_size",
                                       "nmetric_log_posts"};
 constexpr uint32_t PARAMETER_VALUES[] = {4096, 33554432, 1073741824, 524288, 0,   1,      1, 1,
                                          1,    0,        0,          0,      600, 150000, 1};
+constexpr uint32_t NO_RESET = 4;  // the one that can be chosen
 static_assert(sizeof(PARAMETERS) / sizeof(PARAMETERS[0]) ==
               sizeof(PARAMETER_VALUES) / sizeof(PARAMETER_VALUES[0]));
 
-void show_parameter(mock_host *, const ref_t *ref, text_t text) {
-  snprintf(text, sizeof(text), "%u\n", PARAMETER_VALUES[ref->name]);
+void show_parameter(mock_host *host, const ref_t *ref, text_t text) {
+  snprintf(text, sizeof(text), "%u\n",
+           ref->name == NO_RESET ? host->state->no_reset : PARAMETER_VALUES[ref->name]);
 }
 
 void show_version(mock_host *host, const ref_t *, text_t text) {
@@ -112,6 +115,12 @@ void show_neighbours(mock_host *host, const ref_t *ref, text_t text) {
 
 int64_t device_state(const mock_host *, const mock_device_t *device, const ref_t *) {
   return device->state;
+}
+
+// Any text will do, and with the device open nothing happens.
+int store_reset(mock_host *host, const ref_t *ref, const char *) {
+  mock_reset_device(host, mock_host_device(host, ref->device));
+  return 0;
 }
 
 int64_t notify_delay(const mock_host *host, const mock_device_t *, const ref_t *) {
@@ -216,7 +225,7 @@ constexpr node_t NODES[] = {
     {.pattern = CLASS_DIR "ultraserver_mode", .mode = 0444, .show = show_empty_line},
     {.pattern = DEVICE_DIR "core_count", .mode = 0400, .show = show_core_count},
     {.pattern = DEVICE_DIR "connected_devices", .mode = 0400, .show = show_neighbours},
-    {.pattern = DEVICE_DIR "reset", .mode = 0600, .value = device_state},
+    {.pattern = DEVICE_DIR "reset", .mode = 0600, .value = device_state, .store = store_reset},
     {.pattern = DEVICE_DIR "info/notify_delay", .value = notify_delay, .store = store_notify_delay},
     {.pattern = DEVICE_DIR "info/serial_number", .show = show_serial},
     {.pattern = ARCH_DIR "arch_type", .show = show_chip<&chip_texts_t::device_arch>},
@@ -385,6 +394,7 @@ size_t mock_sysfs_show(mock_host *host, const mock_sysfs_ref_t *ref,
   }
   mock_device_t *device = mock_host_device(host, ref->device);
   mock_guard_t guard(&device->lock);
+  mock_reset_settle(host, device);
   int64_t number = number_of(node, host, device, ref);
   int size = node->counter != nullptr
                  ? snprintf(text, sizeof(text), "%" PRIu64 "\n", static_cast<uint64_t>(number))
@@ -397,6 +407,7 @@ void mock_sysfs_live(mock_host *host, uint32_t device,
                      void *user) {
   mock_device_t *d = mock_host_device(host, device);
   mock_guard_t guard(&d->lock);
+  mock_reset_settle(host, d);
   for (uint16_t i = 0; i < NODE_COUNT; ++i) {
     const node_t *node = &NODES[i];
     if (node->show != nullptr)

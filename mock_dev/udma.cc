@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/udma.h"
 
+#include <cstring>
+
 #include "mock_dev/chunk.h"
 
 namespace {
@@ -323,6 +325,24 @@ void mock_udma_state_set(mock_host *host, mock_device_t *device, uint32_t engine
   mock_udma_drain(&work);
 }
 
+void mock_udma_reset(mock_host *host, mock_device_t *device, uint32_t engine) {
+  mock_udma_work_t work;
+  work_init(&work, host, device);
+  for (uint32_t page = 0; page < NEURON_UDMA_BLOCK_SIZE / PAGE; ++page)
+    if ((device->udma_written[engine] >> page & 1) != 0)
+      memset(cell_of(&work, engine, page * PAGE), 0, PAGE);
+  device->udma_written[engine] = 0;
+  for (mock_udma_queue_t &queue : device->udma_queues[engine])
+    queue = {};
+}
+
+void mock_udma_queue_close(mock_host *host, mock_device_t *device, uint32_t engine,
+                           uint32_t queue) {
+  mock_udma_ring_set(host, device, engine, queue, 0, device->udma_dummy, DUMMY_DESCS);
+  mock_udma_ring_set(host, device, engine, queue, NEURON_UDMA_RX, device->udma_dummy, DUMMY_DESCS);
+  device->udma_queues[engine][queue].tgid = 0;
+}
+
 void mock_udma_process_close(mock_host *host, mock_device_t *device, int32_t tgid) {
   uint32_t arch = host->state->arch;
   uint32_t engines = neuron_arch_counts_get(arch).cores * NEURON_DMA_ENGINES_PER_CORE;
@@ -330,9 +350,7 @@ void mock_udma_process_close(mock_host *host, mock_device_t *device, int32_t tgi
     for (uint32_t q = 0; q < NEURON_DMA_QUEUES_PER_ENGINE; ++q) {
       if (device->udma_queues[e][q].tgid != tgid || neuron_queue_is_sequencer(arch, e, q) != 0)
         continue;
-      mock_udma_ring_set(host, device, e, q, 0, device->udma_dummy, DUMMY_DESCS);
-      mock_udma_ring_set(host, device, e, q, NEURON_UDMA_RX, device->udma_dummy, DUMMY_DESCS);
-      device->udma_queues[e][q].tgid = 0;
+      mock_udma_queue_close(host, device, e, q);
     }
   }
 }

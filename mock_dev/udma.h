@@ -38,6 +38,12 @@ void mock_udma_start(mock_host *host, mock_device_t *device, uint32_t engine, ui
 uint32_t mock_udma_state(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t side);
 void mock_udma_state_set(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t state);
 
+// The engine as after probe: no rings, nobody's queues, state normal.
+void mock_udma_reset(mock_host *host, mock_device_t *device, uint32_t engine);
+
+// Moves a queue to a ring nobody else writes; it has no owner then.
+void mock_udma_queue_close(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t queue);
+
 // A process is gone: its queues move to a ring nobody else writes.
 void mock_udma_process_close(mock_host *host, mock_device_t *device, int32_t tgid);
 

@@ -52,6 +52,29 @@ const engine_t ENGINES[] = {
 
 }  // namespace
 
+// The firmware's registers, through the window of the host.
+TEST(BarMiscRam, ReachesTheFirmware) {
+  for (const char *name : {"trn1.2xlarge", "trn2.3xlarge"}) {
+    machine_t m(name);
+    uint64_t base = strcmp(name, "trn1.2xlarge") == 0 ? 0x30fa0000 : 0x6c84000;
+    EXPECT_NE(bar_read(m, base), 0u);                  // API version
+    EXPECT_EQ(bar_read(m, base + 0x54), 0xdeadbeefu);  // power
+    uint32_t metric = 0x31415926;
+    neuron_ioctl_post_metric post = {&metric, 4};
+    ASSERT_EQ(m.io(NEURON_IOCTL_POST_METRIC, &post), 0);
+    EXPECT_EQ(bar_read(m, base + 0x100), metric);
+    EXPECT_EQ(bar_read(m, base + 0x800), 2u);
+    // A reset asked for by hand.
+    neuron_ioctl_semaphore s = {1, 0, 9};
+    ASSERT_EQ(m.io(NEURON_IOCTL_SEMAPHORE_WRITE, &s), 0);
+    EXPECT_EQ(bar_write(m, base + 0x1d8, 2), 0);
+    EXPECT_EQ(bar_write(m, base + 0x1ec, 1), 0);
+    EXPECT_EQ(bar_read(m, base + 0x1ec), 0u);
+    ASSERT_EQ(m.io(NEURON_IOCTL_SEMAPHORE_READ, &s), 0);
+    EXPECT_EQ(s.value, 0u);
+  }
+}
+
 TEST(BarRead, ChecksInOrder) {
   machine_t m;
   std::vector<uint32_t> data(101);

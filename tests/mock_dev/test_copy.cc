@@ -317,6 +317,13 @@ TEST(Async, RingLimit) {
   EXPECT_EQ(async64(m, s.handle, d.handle, LIMIT + 1, NONE, &w), -EINVAL);
   EXPECT_EQ(read_chunk(m, d.handle, LIMIT - 1, 2), (std::vector<uint8_t>{1, 0}));
   EXPECT_EQ(async_wait(m, s.handle, d.handle, 1), -EINVAL);
+  // Synchronous ones fill the same ring.
+  mark[0] = 3;
+  ASSERT_EQ(buf_copy(m, s.handle, mark, LIMIT - 1, 2, true), 0);
+  EXPECT_EQ(async64(m, s.handle, d.handle, LIMIT + 1, 0, &w), -EINVAL);
+  EXPECT_EQ(read_chunk(m, d.handle, LIMIT - 1, 2), (std::vector<uint8_t>{3, 0}));
+  EXPECT_EQ(async64(m, s.handle, d.handle, LIMIT, 0, &w), 0);
+  EXPECT_EQ(w, 0u);
 }
 
 TEST(Memset, Rules) {

@@ -121,11 +121,22 @@ TEST(Claims, BitmapCannotBeStored) {
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_CRWL_NC_RANGE_MARK_EXT0, a), 80);
 }
 
+namespace {
+
+std::vector<std::string> log_lines(machine_t &m, uint64_t *next) {
+  std::vector<std::string> lines;
+  char line[700];
+  while (mock_kernel_log_read(m.host, next, line, sizeof(line)) >= 0)
+    lines.emplace_back(line);
+  return lines;
+}
+
+}  // namespace
+
 TEST(Claims, PidStateDump) {
   machine_t m;
+  uint64_t next = 0;
   neuron_ioctl_nc_pid_state_dump a = {};
-  EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), 0);
-  ASSERT_EQ(claim(m, 1, 0, 0).rc, 0);
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), 0);
   a.nc_id = 512;
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), -ENOENT);
@@ -133,6 +144,23 @@ TEST(Claims, PidStateDump) {
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), 0);
   ASSERT_EQ(claim(m, 1, 100, 100).rc, 0);
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), -EPERM);  // no such device
+  EXPECT_TRUE(log_lines(m, &next).empty());
+  // A claimed core of a device that exists: its owner, then who is attached.
+  mock_open(m.host, PID + 1, "/dev/neuron0", O_RDWR);
+  ASSERT_EQ(claim(m, 1, 3, 3).rc, 0);
+  a.nc_id = 3;
+  EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), 0);
+  std::vector<std::string> lines = log_lines(m, &next);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_NE(lines[0].find("nd0 nc3: owner pid 100,"), std::string::npos);
+  EXPECT_NE(lines[1].find("pid 100,"), std::string::npos);
+  EXPECT_NE(lines[2].find("pid 101,"), std::string::npos);
+  a.filter_log_owner = 1;
+  EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), 0);
+  EXPECT_EQ(log_lines(m, &next).size(), 2u);
+  a.log_dump_limit = 1;
+  EXPECT_EQ(m.io_misc(NEURON_IOCTL_NC_PID_STATE_DUMP, &a), 0);
+  EXPECT_EQ(log_lines(m, &next).size(), 1u);
 }
 
 namespace {

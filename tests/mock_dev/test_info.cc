@@ -228,6 +228,40 @@ TEST(Info, Printk) {
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_PRINTK, &a), -EBADMSG);
   a = {nullptr, 6, 0};
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_PRINTK, &a), 6);
+  // What was accepted is in the log, nothing else.
+  uint64_t next = 0;
+  char line[600];
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(mock_kernel_log_read(m.host, &next, line, sizeof(line)), 5);
+    EXPECT_STREQ(line, "hello");
+  }
+  EXPECT_EQ(mock_kernel_log_read(m.host, &next, line, sizeof(line)), -EAGAIN);
+}
+
+// The log keeps the newest 256 lines; a reader that is late goes on with the oldest of them.
+TEST(Info, KernelLogIsARing) {
+  machine_t m;
+  uint64_t next = 0;
+  char text[512], line[600];
+  for (int i = 0; i < 300; ++i) {
+    int n = snprintf(text, sizeof(text), "line %d 100%%s", i);
+    neuron_ioctl_printk a = {text, static_cast<uint32_t>(n) + 1, 0};
+    ASSERT_EQ(mock_ioctl(m.host, PID + 7, m.misc, NEURON_IOCTL_PRINTK, &a), 0);
+  }
+  EXPECT_EQ(mock_kernel_log_read(m.host, &next, line, sizeof(line)), 13);
+  EXPECT_STREQ(line, "line 44 100%s");
+  EXPECT_EQ(next, 45u);
+  next = 299;
+  EXPECT_EQ(mock_kernel_log_read(m.host, &next, line, 5), 14);  // cut
+  EXPECT_STREQ(line, "line");
+  EXPECT_EQ(mock_kernel_log_read(m.host, &next, line, sizeof(line)), -EAGAIN);
+  // The longest line there can be.
+  memset(text, 'x', sizeof(text) - 1);
+  text[511] = '\0';
+  neuron_ioctl_printk a = {text, 512, 0};
+  ASSERT_EQ(m.io_misc(NEURON_IOCTL_PRINTK, &a), 0);
+  EXPECT_EQ(mock_kernel_log_read(m.host, &next, line, sizeof(line)), 511);
+  EXPECT_STREQ(line, text);
 }
 
 TEST(Info, NoPod) {

@@ -46,6 +46,8 @@ TEST(Options, Defaults) {
   EXPECT_EQ(o.hbm_size, 0u);
   EXPECT_EQ(o.fault_count, 0u);
   EXPECT_FALSE(o.poison);
+  EXPECT_FALSE(o.no_reset);
+  EXPECT_EQ(o.reset_ms, 0u);
   mock_host_t *host;
   ASSERT_EQ(mock_host_create(nullptr, &host), 0);
   mock_host_destroy(host);
@@ -60,7 +62,9 @@ TEST(Options, FromEnvironment) {
   v.set("NEURON_MOCK_HIDE_FEATURES", "0xc0");
   v.set("NEURON_MOCK_HBM_SIZE", "3G");
   v.set("NEURON_MOCK_STRICT", "1");
-  v.set("NEURON_MOCK_FAULT", "MEM_ALLOC_V2:2:12,*:5:5+");
+  v.set("NEURON_MOCK_NO_RESET", "1");
+  v.set("NEURON_MOCK_RESET_MS", "250");
+  v.set("NEURON_MOCK_FAULT", "MEM_ALLOC_V2:2:12,*:5:5+,RESET:1:5,MAILBOX:3:110+");
   mock_dev_options_t o;
   char error[256] = "";
   ASSERT_EQ(mock_dev_options_from_env(&o, error, sizeof(error)), 0) << error;
@@ -71,7 +75,11 @@ TEST(Options, FromEnvironment) {
   EXPECT_EQ(o.hidden_features, 0xc0u);
   EXPECT_EQ(o.hbm_size, 3ull << 30);
   EXPECT_TRUE(o.poison);
-  ASSERT_EQ(o.fault_count, 2u);
+  EXPECT_TRUE(o.no_reset);
+  EXPECT_EQ(o.reset_ms, 250u);
+  ASSERT_EQ(o.fault_count, 4u);
+  EXPECT_EQ(o.faults[2].request, MOCK_FAULT_RESET);
+  EXPECT_EQ(o.faults[3].request, MOCK_FAULT_MAILBOX);
   EXPECT_EQ(o.faults[0].request, 0x80084E66u);
   EXPECT_EQ(o.faults[0].nth, 2u);
   EXPECT_EQ(o.faults[0].error, 12);
@@ -107,6 +115,10 @@ TEST(Options, BadValues) {
       {"NEURON_MOCK_HBM_SIZE", "3T", "suffix K, M or G"},
       {"NEURON_MOCK_HBM_SIZE", "99999999999G", "from 2G"},
       {"NEURON_MOCK_STRICT", "yes", "0 and 1"},
+      {"NEURON_MOCK_NO_RESET", "2", "0 and 1"},
+      {"NEURON_MOCK_RESET_MS", "600001", "0 to 600000"},
+      {"NEURON_MOCK_RESET_MS", "soon", "0 to 600000"},
+      {"NEURON_MOCK_FAULT", "RESETS:1:5", "RESET"},
       {"NEURON_MOCK_FAULT", "MEM_ALOC:1:12", "REQUEST:NTH:ERRNO"},
       {"NEURON_MOCK_FAULT", "MEM_ALLOC:0:12", "NTH from 1"},
       {"NEURON_MOCK_FAULT", "MEM_ALLOC:1:0", "ERRNO 1 to 4095"},
@@ -142,6 +154,9 @@ TEST(Options, CreateRefusesNonsense) {
   o = {};
   o.api_min = 5;
   o.api_max = 4;
+  EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
+  o = {};
+  o.reset_ms = 600001;
   EXPECT_EQ(mock_host_create(&o, &host), -EINVAL);
   mock_fault_t bad = {0, 0, 5, false};
   o = {};
