@@ -177,6 +177,18 @@ int mock_chunk_create(mock_host *host, mock_device_t *device, const mock_chunk_r
   return 0;
 }
 
+int mock_chunk_create_driver(mock_host *host, mock_device_t *device, uint64_t size, uint32_t nc_id,
+                             uint32_t *chunk) {
+  mock_chunk_request_t request = {};
+  request.size = size;
+  request.host = true;
+  request.nc_id = nc_id;
+  request.category = NEURON_MEM_NCDEV_HOST;
+  request.lifetime = MOCK_LIFETIME_DEVICE;
+  request.slot = MOCK_NO_SLOT;
+  return mock_chunk_create(host, device, &request, chunk);
+}
+
 void mock_chunk_fill(uint8_t *at, uint32_t pattern, uint64_t size) {
   auto *words = reinterpret_cast<uint32_t *>(at);
   std::fill(words, words + size / sizeof(pattern), pattern);

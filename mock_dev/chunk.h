@@ -27,6 +27,10 @@ mock_chunk_t *mock_chunk_at(mock_host *host, mock_device_t *device, uint32_t chu
 int mock_chunk_create(mock_host *host, mock_device_t *device, const mock_chunk_request_t *request,
                       uint32_t *chunk);
 
+// Host memory of the driver's own, charged to a core, with the life of the device. -ENOMEM.
+int mock_chunk_create_driver(mock_host *host, mock_device_t *device, uint64_t size, uint32_t nc_id,
+                             uint32_t *chunk);
+
 // Writes `size` bytes, whole pages, with a pattern.
 void mock_chunk_fill(uint8_t *at, uint32_t pattern, uint64_t size);
 

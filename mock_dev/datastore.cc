@@ -32,13 +32,7 @@ void store_clear(mock_host *host, mock_device_t *device, mock_datastore_t *store
 
 int mock_datastore_probe(mock_host *host, mock_device_t *device) {
   for (mock_datastore_t &s : device->datastores) {
-    mock_chunk_request_t request = {};
-    request.size = NEURON_DATASTORE_SIZE;
-    request.host = true;
-    request.category = NEURON_MEM_NCDEV_HOST;
-    request.lifetime = MOCK_LIFETIME_DEVICE;
-    request.slot = MOCK_NO_SLOT;
-    int rc = mock_chunk_create(host, device, &request, &s.chunk);
+    int rc = mock_chunk_create_driver(host, device, NEURON_DATASTORE_SIZE, 0, &s.chunk);
     if (rc != 0)
       return rc;
   }

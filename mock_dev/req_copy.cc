@@ -10,6 +10,7 @@
 #include "mock_dev/call.h"
 #include "mock_dev/chunk.h"
 #include "mock_dev/reset.h"
+#include "mock_dev/semaphore.h"
 
 namespace {
 
@@ -398,6 +399,15 @@ bool engine_window(const mock_state_t *state, uint64_t pa, uint64_t size) {
   return false;
 }
 
+// Writes to events and semaphores, word by word.
+long program_events(uint8_t *block, uint64_t reg, const program_args_t *args) {
+  uint32_t words[NEURON_EVENT_BLOCK_SIZE / sizeof(uint32_t)];
+  size_t missing = mock_user_read(words, args->buffer + args->offset, args->size);
+  for (uint64_t i = 0; missing == 0 && i < args->size / sizeof(words[0]); ++i)
+    mock_semaphore_write(block, reg + i * sizeof(words[0]), words[i]);
+  return static_cast<long>(missing);
+}
+
 }  // namespace
 
 long mock_req_program_engine(const mock_call_t *call) {
@@ -421,6 +431,13 @@ long mock_req_program_engine(const mock_call_t *call) {
   mock_place_t place;
   if (!mock_host_resolve(call->host, call->device->index, pa, args.size, &place))
     return -ENOSYS;  // registers without a model
+  uint64_t reg, last;
+  bool events = place.memory != &call->host->host_memory &&
+                mock_semaphore_block_find(state, place.offset, &reg);
+  bool events_at_end = place.memory != &call->host->host_memory &&
+                       mock_semaphore_block_find(state, place.offset + args.size - 1, &last);
+  if (events != events_at_end || (events && (reg % 4 != 0 || args.size % 4 != 0)))
+    return -EPERM;  // registers take whole words: the engine would stop
   uint8_t *bytes = mock_memory_bytes(call->host, place.memory);
   if (bytes == nullptr)
     return -ENOMEM;
@@ -430,6 +447,8 @@ long mock_req_program_engine(const mock_call_t *call) {
       return -EPERM;
     call->device->exposed = 1;
   }
+  if (events)
+    return program_events(bytes + place.offset - reg, reg, &args);
   return static_cast<long>(
       mock_user_to_memory_whole(bytes + place.offset, args.buffer + args.offset, args.size));
 }

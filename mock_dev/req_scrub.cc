@@ -52,14 +52,7 @@ void queues_close(const mock_call_t *call, uint32_t channel) {
 int buffer_create(const mock_call_t *call, uint32_t nc_id, uint32_t *chunk) {
   if (nc_id >= NEURON_MAX_CORES)
     return -EINVAL;
-  mock_chunk_request_t r = {};
-  r.size = BUFFER_SIZE;
-  r.host = true;
-  r.nc_id = nc_id;
-  r.category = NEURON_MEM_NCDEV_HOST;
-  r.lifetime = MOCK_LIFETIME_DEVICE;
-  r.slot = MOCK_NO_SLOT;
-  return mock_chunk_create(call->host, call->device, &r, chunk);
+  return mock_chunk_create_driver(call->host, call->device, BUFFER_SIZE, nc_id, chunk);
 }
 
 }  // namespace

@@ -30,18 +30,6 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(t.tv_sec) * 1000 * NS_PER_MS + static_cast<uint64_t>(t.tv_nsec);
 }
 
-int driver_memory(mock_host *host, mock_device_t *device, uint64_t size, uint32_t core,
-                  uint32_t *chunk) {
-  mock_chunk_request_t r = {};
-  r.size = size;
-  r.host = true;
-  r.nc_id = core;
-  r.category = NEURON_MEM_NCDEV_HOST;
-  r.lifetime = MOCK_LIFETIME_DEVICE;
-  r.slot = MOCK_NO_SLOT;
-  return mock_chunk_create(host, device, &r, chunk);
-}
-
 void rings_free(mock_host *host, mock_device_t *device, uint32_t core) {
   for (uint32_t &chunk : device->copy_rings[core]) {
     if (chunk != 0)
@@ -52,9 +40,10 @@ void rings_free(mock_host *host, mock_device_t *device, uint32_t core) {
 
 int rings_create(mock_host *host, mock_device_t *device, uint32_t core) {
   for (uint32_t i = 0; i < MOCK_COPY_RING_CHUNKS; ++i) {
-    int rc = device->copy_rings[core][i] != 0 ? 0
-                                              : driver_memory(host, device, COPY_RING_SIZES[i],
-                                                              core, &device->copy_rings[core][i]);
+    int rc = device->copy_rings[core][i] != 0
+                 ? 0
+                 : mock_chunk_create_driver(host, device, COPY_RING_SIZES[i], core,
+                                            &device->copy_rings[core][i]);
     if (rc != 0) {
       rings_free(host, device, core);
       return rc;
@@ -140,7 +129,7 @@ void request_finish(mock_host *host, mock_device_t *device, mock_reset_t *r) {
 
 int mock_reset_probe(mock_host *host, mock_device_t *device) {
   uint32_t fill;
-  int rc = driver_memory(host, device, FILL_BUFFER_SIZE, 0, &fill);
+  int rc = mock_chunk_create_driver(host, device, FILL_BUFFER_SIZE, 0, &fill);
   for (uint32_t core = 0; core < host->state->cores && rc == 0; ++core)
     rc = rings_create(host, device, core);
   return rc;

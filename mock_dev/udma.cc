@@ -178,14 +178,8 @@ bool apply_broadcast(mock_udma_work_t *work, const mock_target_t *target, uint32
 }  // namespace
 
 int mock_udma_probe(mock_host *host, mock_device_t *device) {
-  mock_chunk_request_t request = {};
-  request.size = MOCK_PAGE;
-  request.host = true;
-  request.category = NEURON_MEM_NCDEV_HOST;
-  request.lifetime = MOCK_LIFETIME_DEVICE;
-  request.slot = MOCK_NO_SLOT;
   uint32_t chunk;
-  int rc = mock_chunk_create(host, device, &request, &chunk);
+  int rc = mock_chunk_create_driver(host, device, MOCK_PAGE, 0, &chunk);
   if (rc == 0)
     device->udma_dummy = mock_chunk_at(host, device, chunk)->pa;
   return rc;

@@ -363,6 +363,44 @@ long program(machine_t &m, uint64_t dst, const void *buffer, uint64_t size, uint
 
 }  // namespace
 
+// Semaphores and events of a core and of a TOP_SP: their windows act, as under any other write.
+TEST(ProgramEngine, Registers) {
+  for (const char *name : {"trn1.2xlarge", "trn2.3xlarge"}) {
+    machine_t m(name);
+    bool v2 = strcmp(name, "trn1.2xlarge") == 0;
+    uint64_t events = v2 ? 0xfffc4000000 + 0x2700000 : 0x3000000000 + 0x802700000;  // core 1
+    auto semaphore = [&](uint32_t index) {
+      neuron_ioctl_semaphore a = {1, index, 0};
+      EXPECT_EQ(m.io(NEURON_IOCTL_SEMAPHORE_READ, &a), 0);
+      return a.value;
+    };
+    uint32_t words[2] = {7, 9};
+    EXPECT_EQ(program(m, events + 0x1400 + 4 * 20, words, 8), 0);  // set 20 and 21
+    EXPECT_EQ(program(m, events + 0x1800 + 4 * 21, words, 4), 0);  // 21 up by 7
+    EXPECT_EQ(program(m, events + 0x1c00 + 4 * 20, words + 1, 4), 0);
+    EXPECT_EQ(static_cast<int32_t>(semaphore(20)), -2);
+    EXPECT_EQ(semaphore(21), 16u);
+    // Words only, inside the block only, and nothing of a list that cannot be read.
+    EXPECT_EQ(program(m, events + 0x1402, words, 4), -EPERM);
+    EXPECT_EQ(program(m, events + 0x1400, words, 2), -EPERM);
+    EXPECT_EQ(program(m, events - 4, words, 8), -EPERM);
+    EXPECT_EQ(program(m, events + 0x1ffc, words, 8), -EPERM);
+    bad_range_t range;
+    memset(range.tail(8), 1, 8);
+    EXPECT_EQ(program(m, events + 0x1400, range.tail(8), 12), 4);
+    EXPECT_EQ(semaphore(0), 0u);
+    // The mapped page of TOP_SP 1 shows its semaphore.
+    uint64_t top_sp = v2 ? 0xfffd0400000 : 0x82c0000000;
+    void *va;
+    ASSERT_EQ(mock_mmap(m.host, PID, m.fd, top_sp, 0x2000, PROT_READ, &va), 0);
+    EXPECT_EQ(program(m, top_sp + 0x1800, words, 4), 0);
+    EXPECT_EQ(program(m, top_sp + 0x1800, words, 4), 0);
+    uint32_t value;
+    memcpy(&value, static_cast<uint8_t *>(va) + 0x1000, 4);
+    EXPECT_EQ(value, 14u);
+  }
+}
+
 TEST(ProgramEngine, WindowsV3) {
   machine_t m;
   auto data = pattern(4096);
