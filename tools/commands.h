@@ -26,6 +26,7 @@ struct pack_arguments {
   neff_write_options options;
   bool lnc_given = false;       // else: the number of subgraphs
   bool features_given = false;  // else: what the subgraphs and the target call for
+  bool force = false;           // write content that a load would refuse, too
   bool json = false;
 };
 int command_pack(const pack_arguments &arguments);

@@ -252,7 +252,7 @@ int write_result(const std::string &output, const std::vector<uint8_t> &bytes, b
 }
 
 // Fills the header's fields that follow from the content, as far as they are not given. Findings
-// are warnings here: unfinished content may be packed, and `verify` tells what is wrong with it.
+// tell that a load would refuse the content.
 void derive_header(const pack_arguments &arguments, finding_sink &findings,
                    std::vector<uint8_t> *bytes) {
   std::shared_ptr<const neff> source;
@@ -288,6 +288,8 @@ int command_pack(const pack_arguments &arguments) {
     return tool_fail(arguments.json, arguments.directory, status, findings);
   members.clear();
   derive_header(arguments, findings, &bytes);
+  if (!findings.empty() && !arguments.force)
+    return tool_fail(arguments.json, arguments.directory, findings.status(), findings);
   if (!findings.empty()) {
     tool_note(
         fmt::format("neff: {}: packed, but its content would be refused:\n", arguments.directory));

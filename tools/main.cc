@@ -164,6 +164,7 @@ void add_write_commands(CLI::App &app, arguments &a) {
   pack->add_flag("--pad", a.pack.options.pad, "Pad the payload to a multiple of 10,240 bytes");
   pack->add_flag("--word-reversed-md5", a.pack.options.word_reversed_md5,
                  "Store the digest as newer compilers do");
+  pack->add_flag("--force", a.pack.force, "Write content that a load would refuse, too");
   add_json(pack, &a.pack.json);
 
   CLI::App *sample = app.add_subcommand("sample", "Write a small NEFF with every kind of variable");

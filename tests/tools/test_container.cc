@@ -270,3 +270,19 @@ TEST_F(ToolTest, PackOptionsReachTheHeader) {
   EXPECT_EQ(query(r.out, "d['error']['findings'][0]['where']"), "out");
   EXPECT_FALSE(std::filesystem::exists(dir / "no.neff"));
 }
+
+TEST_F(ToolTest, PackRefusesWhatALoadWouldRefuse) {
+  ASSERT_EQ(run("extract " + sample() + " -o " + (dir / "tree")).code, 0);
+  std::filesystem::remove(dir / "tree/sg00/bias.bin");
+  std::string packed = dir / "p.neff";
+  tool_result r = run("pack --json " + (dir / "tree") + " -o " + packed);
+  EXPECT_EQ(r.code, 1);
+  EXPECT_EQ(query(r.out, "len(d['error']['findings']), d['error']['findings'][0]['where']"),
+            "(1, 'sg00/def.json: var.bias.file_name')");
+  EXPECT_FALSE(std::filesystem::exists(packed));
+  r = run("pack --force " + (dir / "tree") + " -o " + packed);
+  EXPECT_EQ(r.code, 0);
+  EXPECT_THAT(r.err, HasSubstr("packed, but its content would be refused"));
+  EXPECT_THAT(r.err, HasSubstr("bias.bin"));
+  EXPECT_EQ(run("verify " + packed).code, 1);
+}
