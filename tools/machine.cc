@@ -46,6 +46,8 @@ NRT_STATUS read_options(kmgr_options_t *out) {
 machine::~machine() {
   for (tensor_t *tensor : tensors_)
     tensor_free(tensor);
+  if (memory_ != nullptr)
+    dmem_list_destroy(memory_);
   for (const loaded_file &file : files_)
     if (file.model != nullptr)
       kmgr_model_put(kmgr_, file.model);
@@ -153,6 +155,18 @@ NRT_STATUS machine::add_tensor(uint32_t vnc, uint64_t size, finding_sink &findin
   if (status == NRT_SUCCESS)
     tensors_.push_back(tensor);
   return explain(status, "tensor", findings);
+}
+
+NRT_STATUS machine::add_memory(const tpb_t &tpb, uint64_t size, uint64_t alignment,
+                               dma_mem_usage_type_t usage, finding_sink &findings) {
+  if (memory_ == nullptr)
+    memory_ = dmem_list_create();
+  if (memory_ == nullptr)
+    return findings.add(NRT_FAIL_HOST_MEM_ALLOC, "memory", "no host memory left");
+  dmem_t *mem = nullptr;
+  return explain(dmem_alloc_aligned(tpb.global_allocator, size, dma_mem_location_t::TONGA_DRAM,
+                                    tpb.pcore.hbm_index, memory_, usage, nullptr, alignment, &mem),
+                 "memory", findings);
 }
 
 NRT_STATUS machine::load(const std::vector<std::string> &paths, const machine_arguments &arguments,

@@ -49,6 +49,11 @@ class machine {
   // A device tensor on logical core `vnc` of this process, kept until the machine goes.
   NRT_STATUS add_tensor(uint32_t vnc, uint64_t size, finding_sink &findings);
 
+  // Device memory on a core of this machine, kept until the machine goes. NRT_RESOURCE: no room.
+  NRT_STATUS add_memory(const tpb_t &tpb, uint64_t size, uint64_t alignment,
+                        dma_mem_usage_type_t usage, finding_sink &findings);
+
+  bool is_open() const { return kmgr_ != nullptr; }
   const std::vector<loaded_file> &files() const { return files_; }
   tdrv_t *tdrv() const { return tdrv_; }
   hal_t *hal() const { return hal_; }
@@ -69,6 +74,7 @@ class machine {
   kmgr_t *kmgr_ = nullptr;
   std::vector<loaded_file> files_;
   std::vector<tensor_t *> tensors_;
+  dmem_list_t *memory_ = nullptr;
 };
 
 // "mock trn2.3xlarge", "kernel trn2.3xlarge (driver 2.24.7.0)".

@@ -218,6 +218,12 @@ void add_memory_command(CLI::App &app, arguments &a) {
       ->option_text("SIZE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--fit", memory.fit,
+                   "Place everything on this mocked instance and say whether it fits and what is "
+                   "left")
+      ->option_text("TYPE");
+  command->add_flag("--table", memory.table, "Text in the layout of the runtime's own reports");
   add_machine(command, a);
 }
 

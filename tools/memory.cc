@@ -6,11 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdlib>
 
 #include "base/checked.h"
 #include "base/env.h"
 #include "dmem/accounting.h"
+#include "tools/memory_fit.h"
 
 namespace {
 
@@ -84,24 +85,44 @@ NRT_STATUS measure_file(machine &m, size_t index, const memory_arguments &argume
                         memory_view_t *view, finding_sink &findings) {
   std::vector<predict_classes_t> before;
   for (const memory_core_t &core : view->cores)
-    before.push_back(counters(*core.pcore));
+    before.push_back(counters(core.pcore()));
   NRT_STATUS status = m.add(view->files[index], arguments.machine, findings);
+  if (m.is_open())
+    memory_add_cores(m, view);
   if (status != NRT_SUCCESS)
     return status;
-  memory_add_cores(m, view);
   before.resize(view->cores.size());
   const vtpb_info_shared_t &placement = *m.files().back().model->placement;
   for (uint32_t i = 0; i < placement.num_kbins; i++) {
     const vtpb_info_shared_mr_set_t &set = placement.mr_sets[i];
-    memory_core_t *core = view->core_of(set.tpb->pcore);
+    memory_core_t *core = view->core_of(set.tpb);
     if (core->subgraph.empty())
       core->subgraph = set.kbin->sg_name;
-    predict_classes_t grown = counters(*core->pcore);
+    predict_classes_t grown = counters(core->pcore());
     for (uint32_t u = 0; u < DMEM_USAGE_COUNT; u++)
       grown[u] -= before[static_cast<size_t>(core - view->cores.data())][u];
     add_share(view, index, *core, set.kbin->sg_name, grown);
     view->largest_oversized = std::max<uint64_t>(
         view->largest_oversized, dmem_allocator_largest_oversized(set.model_allocator));
+  }
+  return NRT_SUCCESS;
+}
+
+// Files first, then tensors.
+NRT_STATUS measure_all(machine &m, const memory_arguments &arguments, memory_view_t *view,
+                       finding_sink &findings, std::string *failed) {
+  for (size_t i = 0; i < view->files.size(); i++) {
+    *failed = view->files[i].path;
+    NRT_STATUS status = measure_file(m, i, arguments, view, findings);
+    if (status != NRT_SUCCESS)
+      return status;
+  }
+  for (size_t i = 0; i < view->tensors.size(); i++) {
+    *failed = "--tensor " + arguments.tensors[i];
+    uint32_t vnc = static_cast<uint32_t>(view->tensors[i].core) - tdrv_options(m.tdrv())->first_vnc;
+    NRT_STATUS status = m.add_tensor(vnc, view->tensors[i].size, findings);
+    if (status != NRT_SUCCESS)
+      return status;
   }
   return NRT_SUCCESS;
 }
@@ -170,7 +191,7 @@ NRT_STATUS predict_file(const machine &m, size_t index, const kelf_nn_t &nn, mem
                         vcore->num_tpbs);
   note_what_is_missing(nn, path, view);
   for (size_t i = 0; i < subgraphs.size(); i++) {
-    memory_core_t *core = view->core_of(vcore->tpbs[i]->pcore);
+    memory_core_t *core = view->core_of(vcore->tpbs[i]);
     predict_classes_t classes{};
     status = plan_scratchpad(core, subgraphs[i].scratchpad_end, path, view, findings);
     if (status == NRT_SUCCESS)
@@ -236,9 +257,9 @@ NRT_STATUS read_arguments(memory_arguments *arguments, memory_view_t *view,
 
 }  // namespace
 
-memory_core_t *memory_view_t::core_of(const physical_core_t &pcore) {
+memory_core_t *memory_view_t::core_of(const tpb_t *tpb) {
   for (memory_core_t &core : cores)
-    if (core.pcore == &pcore)
+    if (core.tpb == tpb)
       return &core;
   return nullptr;
 }
@@ -256,7 +277,7 @@ void memory_add_cores(const machine &m, memory_view_t *view) {
   for (int32_t number : used) {
     const vcore_t *vcore = vcore_at(m, number);
     for (uint32_t i = 0; i < vcore->num_tpbs; i++)
-      view->cores.push_back({&vcore->tpbs[i]->pcore, static_cast<uint32_t>(number), "", {}, 0});
+      view->cores.push_back({vcore->tpbs[i], static_cast<uint32_t>(number), "", {}, 0});
   }
   const tdrv_scratchpad_t &pad = vcore_at(m, used.front())->tpbs[0]->scratchpad;
   if (view->release == nullptr) {
@@ -267,22 +288,10 @@ void memory_add_cores(const machine &m, memory_view_t *view) {
 
 NRT_STATUS memory_measure(machine &m, const memory_arguments &arguments, memory_view_t *view,
                           finding_sink &findings, std::string *failed) {
-  for (size_t i = 0; i < view->files.size(); i++) {
-    *failed = view->files[i].path;
-    NRT_STATUS status = measure_file(m, i, arguments, view, findings);
-    if (status != NRT_SUCCESS)
-      return status;
-  }
-  for (size_t i = 0; i < view->tensors.size(); i++) {
-    *failed = "--tensor " + arguments.tensors[i];
-    uint32_t vnc = static_cast<uint32_t>(view->tensors[i].core) - tdrv_options(m.tdrv())->first_vnc;
-    NRT_STATUS status = m.add_tensor(vnc, view->tensors[i].size, findings);
-    if (status != NRT_SUCCESS)
-      return status;
-  }
+  NRT_STATUS status = measure_all(m, arguments, view, findings, failed);
   for (memory_core_t &core : view->cores)
-    core.classes = counters(*core.pcore);
-  return NRT_SUCCESS;
+    core.classes = counters(core.pcore());
+  return status;
 }
 
 NRT_STATUS memory_predict(machine &m, const memory_arguments &arguments, memory_view_t *view,
@@ -306,7 +315,7 @@ NRT_STATUS memory_predict(machine &m, const memory_arguments &arguments, memory_
   }
   for (size_t i = 0; i < view->tensors.size(); i++) {
     *failed = "--tensor " + arguments.tensors[i];
-    const memory_core_t *core = view->core_of(vcore_at(m, view->tensors[i].core)->tpbs[0]->pcore);
+    const memory_core_t *core = view->core_of(vcore_at(m, view->tensors[i].core)->tpbs[0]);
     NRT_STATUS status = plan(*core, {dma_mem_usage_type_t::TENSOR, view->tensors[i].size, 0},
                              *failed, view, findings);
     if (status != NRT_SUCCESS)
@@ -337,21 +346,46 @@ uint64_t memory_page_advice(const memory_view_t &view) {
   return bytes >> 20;
 }
 
+namespace {
+
+// Places what is looked at on the instance. NRT_RESOURCE with `fit->failure` set: no room.
+NRT_STATUS try_fit(machine &m, const memory_view_t &view, NRT_STATUS status, finding_sink &findings,
+                   const std::string &failed, memory_fit_t *fit) {
+  if (view.release == nullptr && status == NRT_RESOURCE)
+    memory_note_failure(view, failed, fit);
+  if (view.release != nullptr && status == NRT_SUCCESS)
+    status = memory_place_planned(m, view, findings, fit);
+  if (status != NRT_SUCCESS && !fit->failure)
+    return status;
+  return memory_measure_room(view, findings, fit);
+}
+
+}  // namespace
+
 int command_memory(const memory_arguments &given) {
   memory_arguments arguments = given;
   finding_sink findings;
   memory_view_t view;
   std::string failed = arguments.files.front();
   machine m;
+  bool fitting = !arguments.fit.empty();
+  if (fitting) {
+    arguments.machine.instance = arguments.fit;
+    // A request without room is a result here, not an incident to write reports about.
+    setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", 1);
+  }
   NRT_STATUS status = read_arguments(&arguments, &view, findings);
   if (status == NRT_SUCCESS)
     status = view.release != nullptr ? memory_predict(m, arguments, &view, findings, &failed)
                                      : memory_measure(m, arguments, &view, findings, &failed);
+  memory_fit_t fit;
+  if (fitting && !view.cores.empty())
+    status = try_fit(m, view, status, findings, failed, &fit);
   if (status != NRT_SUCCESS)
     return tool_fail(arguments.machine.json, failed, status, findings);
   if (arguments.machine.json)
-    memory_print_json(m, view);
+    memory_print_json(m, view, fitting ? &fit : nullptr);
   else
-    memory_print_text(m, view);
-  return TOOL_OK;
+    memory_print_text(m, view, fitting ? &fit : nullptr, arguments.table);
+  return fit.failure ? TOOL_FINDINGS : TOOL_OK;
 }

@@ -2,7 +2,6 @@
 // What `neff memory` found out, whether measured by loading or predicted, and how it is shown.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,13 @@
 
 // One physical core of the logical cores in use.
 struct memory_core_t {
-  const physical_core_t *pcore = nullptr;
+  const tpb_t *tpb = nullptr;
   uint32_t logical_core = 0;
   std::string subgraph;  // of the files on it, "" = none
   predict_classes_t classes{};
   uint64_t scratchpad_end = 0;  // predictions: bytes of its arena
+
+  const physical_core_t &pcore() const { return tpb->pcore; }
 };
 
 // What one subgraph of one file brings; scratchpad pages, which all files share, are not in it.
@@ -51,7 +52,7 @@ struct memory_view_t {
   uint64_t largest_oversized = 0;         // virtual variable that got an allocation of its own
   std::vector<std::string> notes;
 
-  memory_core_t *core_of(const physical_core_t &pcore);
+  memory_core_t *core_of(const tpb_t *tpb);
 };
 
 // Adds the physical cores of every logical core that has a file or a tensor.
@@ -69,5 +70,9 @@ uint64_t memory_total(const predict_classes_t &classes);  // saturates
 // (device-memory.md 3.5).
 uint64_t memory_page_advice(const memory_view_t &view);
 
-void memory_print_text(const machine &m, const memory_view_t &view);
-void memory_print_json(const machine &m, const memory_view_t &view);
+struct memory_fit_t;  // memory_fit.h
+// `fit` may be NULL. `table`: the runtime's own layout instead of one row per class
+// (device-memory.md 4.2, 4.3).
+void memory_print_text(const machine &m, const memory_view_t &view, const memory_fit_t *fit,
+                       bool table);
+void memory_print_json(const machine &m, const memory_view_t &view, const memory_fit_t *fit);

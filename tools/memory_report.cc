@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/checked.h"
 #include "dmem/accounting.h"
-#include "tools/memory.h"
+#include "dmem/report_table.h"
+#include "tools/memory_fit.h"
 
 namespace {
 
@@ -44,7 +46,7 @@ uint64_t of(const predict_classes_t &classes, usage_t usage) {
 std::map<std::pair<uint32_t, uint32_t>, uint64_t> hbm_totals(const memory_view_t &view) {
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> out;
   for (const memory_core_t &core : view.cores) {
-    uint64_t &sum = out[{core.pcore->device_id, core.pcore->hbm_index}];
+    uint64_t &sum = out[{core.pcore().device_id, core.pcore().hbm_index}];
     if (!checked_add(sum, memory_total(core.classes), &sum))
       sum = UINT64_MAX;
   }
@@ -59,8 +61,8 @@ void put_classes(json_out &json, const predict_classes_t &classes) {
 }
 
 void put_core(json_out &json, const memory_view_t &view, const memory_core_t &core) {
-  json.begin_object().field("device", core.pcore->device_id).field("core", core.pcore->nc_id);
-  json.field("hbm", core.pcore->hbm_index).field("logical_core", core.logical_core);
+  json.begin_object().field("device", core.pcore().device_id).field("core", core.pcore().nc_id);
+  json.field("hbm", core.pcore().hbm_index).field("logical_core", core.logical_core);
   json.key("subgraph");
   if (core.subgraph.empty())
     json.null();
@@ -88,7 +90,7 @@ void print_classes(const memory_view_t &view) {
   std::vector<std::string> headings = {"Class"};
   std::vector<std::string> subgraphs = {"subgraph"}, totals = {"total"};
   for (const memory_core_t &core : view.cores) {
-    headings.push_back(fmt::format(">ND {} NC {}", core.pcore->device_id, core.pcore->nc_id));
+    headings.push_back(fmt::format(">ND {} NC {}", core.pcore().device_id, core.pcore().nc_id));
     subgraphs.push_back(core.subgraph.empty() ? "-" : core.subgraph);
     totals.push_back(std::to_string(memory_total(core.classes)));
   }
@@ -108,11 +110,67 @@ void print_shares(const memory_view_t &view) {
   tool_print("\nPer NEFF, without scratchpad pages:\n");
   tool_table table({">NEFF", "Subgraph", ">Device", ">Core", ">Bytes"});
   for (const memory_share_t &share : view.shares) {
-    const physical_core_t &pcore = *view.cores[share.core].pcore;
+    const physical_core_t &pcore = view.cores[share.core].pcore();
     table.row({std::to_string(share.file), share.subgraph, std::to_string(pcore.device_id),
                std::to_string(pcore.nc_id), std::to_string(memory_total(share.classes))});
   }
   table.print();
+}
+
+dmem_report_row_t row_of(dmem_row_kind_t kind, uint32_t device, uint32_t id,
+                         const predict_classes_t &classes) {
+  dmem_report_row_t row{kind, device, id, {}};
+  std::copy(classes.begin(), classes.end(), row.bytes);
+  return row;
+}
+
+// NEFFs are numbered as the runtime does: one number per subgraph, from 1001.
+constexpr uint32_t kFirstNeff = 1001;
+
+void add_core_rows(const memory_view_t &view, size_t index, std::vector<dmem_report_row_t> *rows) {
+  const memory_core_t &core = view.cores[index];
+  uint32_t device = core.pcore().device_id;
+  rows->push_back(row_of(dmem_row_kind_t::CORE, device, core.pcore().nc_id, core.classes));
+  for (size_t i = 0; i < view.shares.size(); i++)
+    if (view.shares[i].core == index)
+      rows->push_back(row_of(dmem_row_kind_t::NEFF, device, kFirstNeff + static_cast<uint32_t>(i),
+                             view.shares[i].classes));
+}
+
+// One row per HBM, its cores and their NEFFs below it.
+std::vector<dmem_report_row_t> table_rows(const memory_view_t &view) {
+  std::vector<dmem_report_row_t> rows;
+  for (const auto &[place, total] : hbm_totals(view)) {
+    size_t head = rows.size();
+    predict_classes_t sum{};
+    rows.push_back({});
+    for (size_t i = 0; i < view.cores.size(); i++) {
+      const physical_core_t &pcore = view.cores[i].pcore();
+      if (std::pair(pcore.device_id, pcore.hbm_index) != place)
+        continue;
+      add_core_rows(view, i, &rows);
+      for (uint32_t u = 0; u < DMEM_USAGE_COUNT; u++)
+        if (!checked_add(sum[u], view.cores[i].classes[u], &sum[u]))
+          sum[u] = UINT64_MAX;
+    }
+    rows[head] = row_of(dmem_row_kind_t::HBM, place.first, place.second, sum);
+  }
+  return rows;
+}
+
+void print_table(const memory_view_t &view) {
+  for (size_t i = 0; i < view.shares.size(); i++) {
+    const memory_share_t &share = view.shares[i];
+    const memory_core_t &core = view.cores[share.core];
+    uint32_t device = core.pcore().device_id;
+    dmem_report_row_t of_core =
+        row_of(dmem_row_kind_t::CORE, device, core.pcore().nc_id, core.classes);
+    dmem_report_row_t of_neff =
+        row_of(dmem_row_kind_t::NEFF, device, kFirstNeff + static_cast<uint32_t>(i), share.classes);
+    const std::string &name = view.files[share.file].path;
+    tool_print(dmem_report_neff(device, &of_core, &of_neff, name.c_str()) + "\n");
+  }
+  tool_print("\n" + dmem_report_table(table_rows(view), false));
 }
 
 std::string size_text(uint64_t bytes) {
@@ -123,7 +181,7 @@ std::string size_text(uint64_t bytes) {
 
 }  // namespace
 
-void memory_print_json(const machine &m, const memory_view_t &view) {
+void memory_print_json(const machine &m, const memory_view_t &view, const memory_fit_t *fit) {
   json_out json;
   json.begin_object().field("instance", m.identity().instance_type);
   json.field("arch", hal_arch(m.hal())->name).field("lnc", m.lnc());
@@ -152,19 +210,27 @@ void memory_print_json(const machine &m, const memory_view_t &view) {
   json.end_array().key("notes").begin_array();
   for (const std::string &note : view.notes)
     json.value(note);
-  json.end_array().end_object();
+  json.end_array();
+  if (fit != nullptr)
+    memory_put_fit(json, m, *fit);
+  json.end_object();
   tool_print(json.text());
 }
 
-void memory_print_text(const machine &m, const memory_view_t &view) {
+void memory_print_text(const machine &m, const memory_view_t &view, const memory_fit_t *fit,
+                       bool table) {
   tool_print(fmt::format("Runtime: {}\nDevice: {}\n", headline(view), machine_text(m)));
   for (size_t i = 0; i < view.files.size(); i++)
     tool_print(fmt::format("NEFF {}: {}, logical core {}\n", i, tool_printable(view.files[i].path),
                            view.files[i].core));
   tool_print("\n");
-  print_classes(view);
-  if (view.files.size() > 1)
-    print_shares(view);
+  if (table) {
+    print_table(view);
+  } else {
+    print_classes(view);
+    if (view.files.size() > 1)
+      print_shares(view);
+  }
   tool_print("\n");
   for (const auto &[place, total] : hbm_totals(view))
     tool_print(fmt::format("Device {}, HBM {}: {} bytes ({})\n", place.first, place.second, total,
@@ -182,4 +248,6 @@ void memory_print_text(const machine &m, const memory_view_t &view) {
                     advice));
   for (const std::string &note : view.notes)
     tool_print(fmt::format("Note: {}\n", tool_printable(note)));
+  if (fit != nullptr)
+    memory_print_fit(m, *fit);
 }

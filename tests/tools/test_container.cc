@@ -10,7 +10,7 @@ TEST_F(ToolTest, ExitCodes) {
   EXPECT_EQ(run("--version").code, 0);
   EXPECT_THAT(run("--version").out, HasSubstr("opennrt"));
   for (const char *command :
-       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "sample"}) {
+       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "memory", "sample"}) {
     EXPECT_EQ(run(std::string(command) + " --help").code, 0) << command;
     EXPECT_EQ(run(command).code, 2) << command;
   }
@@ -39,7 +39,7 @@ TEST_F(ToolTest, UnknownCommandsAndHelp) {
   EXPECT_EQ(run("help plna").code, 2);
   EXPECT_THAT(run("help").out, HasSubstr("Exit codes: 0 "));
   for (const char *command :
-       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "sample"}) {
+       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "memory", "sample"}) {
     r = run(std::string("help ") + command);
     for (const char *jargon : {"TEXT", "NUMBER", ":INT", "REQUIRED"})
       EXPECT_THAT(r.out, Not(HasSubstr(jargon))) << command;
@@ -72,7 +72,8 @@ TEST_F(ToolTest, JsonAlwaysIsOneDocument) {
     for (std::string arguments :
          {"info --json " + file, "ls --json " + file, "ls -l --json " + file,
           "verify --json " + file, "plan --json " + file,
-          "resolve --json --core 1 " + file + " weights 0",
+          "resolve --json --core 1 " + file + " weights 0", "memory --json " + file,
+          "memory --json --as neuron-2.30 --fit trn2.3xlarge " + file,
           "extract --json -o " + (dir / "out") + " " + file}) {
       tool_result r = run(arguments, "NEURON_RT_LOG_LEVEL=TRACE");
       EXPECT_NE(r.code, 2) << arguments;
