@@ -10,6 +10,7 @@
 #include "dmem/dmem.h"
 #include "dmem/memlog.h"
 #include "dmem/oom_dump.h"
+#include "dmem/oom_report.h"
 
 // The driver rounds every chunk to pages of this size, and mappings must have that exact length.
 constexpr uint64_t DMEM_PAGE_SIZE = 4096;
@@ -38,6 +39,8 @@ struct dmem_device_t {
   dmem_memlog_t log;
   dmem_dump_limit_t dumps;
   dmem_allocator_t *neffs;  // MODEL allocators that have a name
+  dmem_last_shortage_t last_shortage;
+  bool had_shortage;
   // Set when the driver failed an aligned allocation that worked by hand; never cleared.
   std::atomic<bool> aligned_unavailable;
 };

@@ -97,9 +97,25 @@ std::string report(const dmem_shortage_t &s) {
   return text + dmem_dump_write(s.pcore, s.channel, holdings);
 }
 
+void remember(const dmem_shortage_t &s) {
+  dmem_last_shortage_t last = {s.size, s.alignment, s.usage, s.pcore->nc_id, s.channel, 0};
+  if (!dmem_room_available(s.pcore, s.channel, s.alignment, s.one_place, &last.available))
+    last.available = 0;
+  std::lock_guard<std::mutex> lock(s.pcore->stats->mutex);
+  s.pcore->stats->last_shortage = last;
+  s.pcore->stats->had_shortage = true;
+}
+
 }  // namespace
 
+bool dmem_device_last_shortage(dmem_device_t *device, dmem_last_shortage_t *out) {
+  std::lock_guard<std::mutex> lock(device->mutex);
+  *out = device->last_shortage;
+  return device->had_shortage;
+}
+
 void dmem_report_shortage(const dmem_shortage_t *shortage) noexcept {
+  remember(*shortage);
   try {
     nlog_write(NLOG_TDRV, NLOG_LEVEL_ERROR, __func__, report(*shortage));
   } catch (...) {

@@ -22,3 +22,13 @@ struct dmem_shortage_t {
 
 // Writes the report and, within the limits of dmem_dump_due, the dump files. Never fails.
 void dmem_report_shortage(const dmem_shortage_t *shortage) noexcept;
+
+// The request that last found no room on a device, for whoever has to say by how much.
+struct dmem_last_shortage_t {
+  uint64_t size, alignment;
+  dma_mem_usage_type_t usage;
+  uint32_t nc_id, channel;
+  uint64_t available;  // most bytes such a request could have had, 0 when the driver did not tell
+};
+// False: there was none yet.
+bool dmem_device_last_shortage(dmem_device_t *device, dmem_last_shortage_t *out);

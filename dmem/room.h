@@ -21,3 +21,8 @@ struct dmem_room_t {
 hal_chunk_t *dmem_room_chunks(const physical_core_t *pcore, uint32_t channel, uint32_t *count);
 // False when the driver does not tell. No log line.
 bool dmem_room_measure(const physical_core_t *pcore, uint32_t channel, dmem_room_t *out);
+
+// The most bytes that one chunk with `alignment` (0 = none) could have now. `contiguous`: a page of
+// the contiguous scratchpad, which lies directly below the last one. False as above.
+bool dmem_room_available(const physical_core_t *pcore, uint32_t channel, uint64_t alignment,
+                         bool contiguous, uint64_t *out);

@@ -3,6 +3,8 @@
 // pools decide (device-memory.md 1.3, 4.5).
 #pragma once
 
+#include <optional>
+
 #include "tools/memory.h"
 
 // What one HBM holds after everything was placed, or up to the first failure.
