@@ -225,6 +225,10 @@ void add_memory_command(CLI::App &app, arguments &a) {
       ->option_text("TYPE");
   command->add_flag("--table", memory.table, "Text in the layout of the runtime's own reports");
   add_machine(command, a);
+  command->get_option("--no-profiling")->needs(command->get_option("--as"));
+  command->get_option("--as")->excludes(command->get_option("--device"));
+  for (const char *other : {"--device", "--instance"})
+    command->get_option("--fit")->excludes(command->get_option(other));
 }
 
 // Compilers make variable names like "-t125_i0". In VAR's place a single dash that begins no known

@@ -234,6 +234,9 @@ NRT_STATUS read_arguments(memory_arguments *arguments, memory_view_t *view,
     view->profiling = arguments->profiling;
   }
   int32_t core = arguments->machine.core;
+  if (core < 0)
+    return findings.add(NRT_INVALID, "--core", "{}: memory needs a logical core by its number",
+                        core);
   for (const std::string &text : arguments->files)
     view->files.push_back(parse_file(text, core));
   for (const std::string &text : arguments->tensors) {

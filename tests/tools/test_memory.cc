@@ -134,5 +134,8 @@ TEST_F(ToolTest, MemoryRefusesWhatItCannotRead) {
   refused(dir / "none", "none");
   refused("--as neuron-2.30 --instance trn1.2xlarge " + path, "needs logical cores of 2");
   refused("--tensor 30G " + path, "out of device memory");
-  EXPECT_EQ(run("memory").code, 2);
+  refused("--core -1 " + path, "needs a logical core by its number");
+  for (const char *usage : {"", "--no-profiling ", "--fit trn2.3xlarge --instance trn2.3xlarge ",
+                            "--fit trn2.3xlarge --device ", "--as neuron-2.30 --device "})
+    EXPECT_EQ(run(std::string("memory ") + usage + (*usage != '\0' ? path : "")).code, 2) << usage;
 }
