@@ -154,29 +154,36 @@ bool mock_register_write(mock_host *host, const mock_target_t *target, uint32_t 
   return true;
 }
 
+bool mock_target_read(mock_host *host, const mock_target_t *target, uint32_t *value) {
+  if (target->kind != MOCK_TARGET_UDMA)
+    return mock_register_read(host, target, value);
+  mock_device_t *device = mock_host_device(host, target->device);
+  mock_guard_t guard(&device->dma_lock);
+  *value = mock_udma_read(host, device, target->index, target->offset);
+  return true;
+}
+
+bool mock_target_write(mock_host *host, const mock_target_t *target, uint32_t value) {
+  if (target->kind != MOCK_TARGET_UDMA && target->kind != MOCK_TARGET_UDMA_BROADCAST)
+    return mock_register_write(host, target, value);
+  mock_device_t *device = mock_host_device(host, target->device);
+  mock_guard_t guard(&device->dma_lock);
+  mock_udma_write(host, device, target, value);
+  return true;
+}
+
 uint32_t mock_bar0_read(mock_host *host, mock_device_t *device, uint64_t offset) {
   mock_target_t target;
   uint32_t value = 0;
-  if (!mock_bar0_decode(host, device->index, offset, sizeof(value), &target))
-    return 0;
-  if (target.kind == MOCK_TARGET_UDMA) {
-    mock_guard_t guard(&device->dma_lock);
-    return mock_udma_read(host, device, target.index, target.offset);
-  }
-  mock_register_read(host, &target, &value);
+  if (mock_bar0_decode(host, device->index, offset, sizeof(value), &target))
+    mock_target_read(host, &target, &value);
   return value;
 }
 
 void mock_bar0_write(mock_host *host, mock_device_t *device, uint64_t offset, uint32_t value) {
   mock_target_t target;
-  if (!mock_bar0_decode(host, device->index, offset, sizeof(value), &target))
-    return;
-  if (target.kind == MOCK_TARGET_UDMA || target.kind == MOCK_TARGET_UDMA_BROADCAST) {
-    mock_guard_t guard(&device->dma_lock);
-    mock_udma_write(host, device, &target, value);
-  } else {
-    mock_register_write(host, &target, value);
-  }
+  if (mock_bar0_decode(host, device->index, offset, sizeof(value), &target))
+    mock_target_write(host, &target, value);
 }
 
 bool mock_bar0_blocked(const mock_target_t *target) {

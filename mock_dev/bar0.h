@@ -24,7 +24,11 @@ void mock_bar0_write(mock_host *host, mock_device_t *device, uint64_t offset, ui
 // True for the registers BAR_WRITE refuses: ring addresses, doorbells, the firmware's mailbox.
 bool mock_bar0_blocked(const mock_target_t *target);
 
-// One 32-bit register of a block that is no UDMA engine; false when the block has none there.
-// The caller may hold a DMA lock, and no device's lock.
+// The same for a register or a word of memory that was decoded, `target->offset` a multiple of 4.
+// False: there is none.
+bool mock_target_read(mock_host *host, const mock_target_t *target, uint32_t *value);
+bool mock_target_write(mock_host *host, const mock_target_t *target, uint32_t value);
+
+// For a transfer, which holds a DMA lock: all but the UDMA engines.
 bool mock_register_read(mock_host *host, const mock_target_t *target, uint32_t *value);
 bool mock_register_write(mock_host *host, const mock_target_t *target, uint32_t value);

@@ -62,6 +62,9 @@ void side_reset(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
     mock_udma_put(work, engine, queue_base + reg, POINTER_RESET);
   mock_udma_put(work, engine, queue_base + NEURON_UDMA_COMPLETION_HEAD, 0);
   mock_udma_put(work, engine, queue_base + NEURON_UDMA_STATUS, 0);
+  uint32_t queue;
+  if (mock_udma_queue_register(queue_base, &queue, nullptr))
+    work->device->udma_queues[engine][queue].faulted = 0;
 }
 
 void software_control(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base,
@@ -271,7 +274,6 @@ void mock_udma_ring_set(mock_host *host, mock_device_t *device, uint32_t engine,
       NEURON_UDMA_CONFIG_RESET | NEURON_UDMA_CONFIG_PREFETCH | NEURON_UDMA_CONFIG_SCHEDULE);
   mock_udma_queue_t *q = &device->udma_queues[engine][queue];
   (side != 0 ? q->rx_size : q->tx_size) = count;
-  q->faulted = 0;
 }
 
 void mock_udma_start(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t queue,

@@ -141,3 +141,25 @@ struct queue_t {
     return start(t.size(), r.size());
   }
 };
+
+inline uint32_t semaphore_read(machine_t &m, uint32_t core, uint32_t index) {
+  neuron_ioctl_semaphore a = {core, index, 0};
+  EXPECT_EQ(m.io(NEURON_IOCTL_SEMAPHORE_READ, &a), 0);
+  return a.value;
+}
+
+// Two buffers with known content.
+struct buffers_t {
+  chunk_t src, dst;
+  std::vector<uint8_t> data;
+  buffers_t(machine_t &m, uint64_t size, bool src_host = false, bool dst_host = false) {
+    src = alloc(m, {.size = size, .host = src_host});
+    dst = alloc(m, {.size = size, .host = dst_host});
+    data = dma_pattern(size);
+    EXPECT_EQ(buf_copy(m, src.handle, data.data(), 0, size, true), 0);
+  }
+};
+
+inline std::vector<uint8_t> cut(const std::vector<uint8_t> &v, size_t at, size_t n) {
+  return {v.begin() + static_cast<long>(at), v.begin() + static_cast<long>(at + n)};
+}

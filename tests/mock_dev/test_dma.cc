@@ -1,47 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a UDMA queue does with its descriptors (mock-device-semantics.md 6, dma-and-exec.md 1).
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "tests/mock_dev/dma_fixture.h"
 
 namespace {
 
-constexpr uint64_t MIB = 1 << 20;
 constexpr uint64_t V3_CONSTANT_ONE = 0x9000000004, V2_CONSTANT_ONE = 0x2000000004;
-
-long semaphore(machine_t &m, uint32_t request, uint32_t core, uint32_t index, uint32_t *value) {
-  neuron_ioctl_semaphore a = {core, index, *value};
-  long rc = m.io(request, &a);
-  *value = a.value;
-  return rc;
-}
-
-uint32_t semaphore_read(machine_t &m, uint32_t core, uint32_t index) {
-  uint32_t value = 0;
-  EXPECT_EQ(semaphore(m, NEURON_IOCTL_SEMAPHORE_READ, core, index, &value), 0);
-  return value;
-}
 
 uint32_t event_get(machine_t &m, uint32_t core, uint32_t index) {
   neuron_ioctl_event a = {core, index, 0};
   EXPECT_EQ(m.io(NEURON_IOCTL_EVENT_GET, &a), 0);
   return a.value;
-}
-
-// Two buffers with known content.
-struct buffers_t {
-  chunk_t src, dst;
-  std::vector<uint8_t> data;
-  buffers_t(machine_t &m, uint64_t size, bool src_host = false, bool dst_host = false) {
-    src = alloc(m, {.size = size, .host = src_host});
-    dst = alloc(m, {.size = size, .host = dst_host});
-    data = dma_pattern(size);
-    EXPECT_EQ(buf_copy(m, src.handle, data.data(), 0, size, true), 0);
-  }
-};
-
-std::vector<uint8_t> cut(const std::vector<uint8_t> &v, size_t at, size_t n) {
-  return {v.begin() + static_cast<long>(at), v.begin() + static_cast<long>(at + n)};
 }
 
 const char *const INSTANCES[] = {"trn2.3xlarge", "trn1.2xlarge", "inf2.xlarge"};
@@ -141,30 +113,6 @@ TEST(Dma, WholeRingAtOnce) {
   }
 }
 
-// A descriptor of another lap stops the engines that look at it, and no others.
-TEST(Dma, RingIdMismatch) {
-  struct {
-    const char *instance;
-    uint32_t engine;
-    bool checked;
-  } rows[] = {{"trn1.2xlarge", 0, true},
-              {"trn1.2xlarge", 32, true},
-              {"trn2.3xlarge", 127, false},
-              {"trn2.3xlarge", 128, true}};
-  for (auto row : rows) {
-    for (bool tx : {true, false}) {
-      machine_t m(row.instance);
-      queue_t q(m, row.engine, 0);
-      buffers_t b(m, 4096);
-      copy_descs(m, q.tx.handle, 0, {tx_desc(b.src.pa, 64, FIRST | LAST, tx ? 2 : 1)}, 0);
-      copy_descs(m, q.rx.handle, 0, {rx_desc(b.dst.pa, 64, tx ? 1 : 2)}, 1);
-      ASSERT_EQ(q.start(1, 1), 0);
-      EXPECT_EQ(engine_aborted(m, row.engine), row.checked);
-      EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64) == cut(b.data, 0, 64), !row.checked);
-    }
-  }
-}
-
 TEST(Dma, PacketsGatherAndScatter) {
   machine_t m;
   queue_t q(m, 0, 1);
@@ -258,22 +206,6 @@ TEST(Dma, IncrementsSemaphoresAndSetsEvents) {
   }
 }
 
-TEST(Dma, RegistersTakeWholeWords) {
-  constexpr uint64_t INCREMENT = 0x2000000000 + 0x802700000 + 0x1800;
-  struct {
-    uint64_t address;
-    uint32_t length;
-  } rows[] = {{INCREMENT, 3}, {INCREMENT + 2, 4}, {INCREMENT + 1, 1}, {INCREMENT, 6}};
-  for (auto row : rows) {
-    machine_t m;
-    queue_t q(m, 0, 0);
-    buffers_t b(m, 4096);
-    ASSERT_EQ(q.run({tx_desc(b.src.pa, row.length)}, {rx_desc(row.address, row.length)}), 0);
-    EXPECT_TRUE(engine_aborted(m, 0)) << row.length;
-    EXPECT_EQ(semaphore_read(m, 0, 0), 0u);
-  }
-}
-
 TEST(Dma, SbufAndPsum) {
   struct {
     const char *instance;
@@ -326,45 +258,6 @@ TEST(Dma, NeighbourMemoryAndSemaphores) {
   EXPECT_TRUE(engine_aborted(m, 0));
 }
 
-TEST(Dma, MalformedPacketsStopTheEngine) {
-  enum { TX0, TX1, RX0 };
-  struct {
-    const char *what;
-    int desc;
-    uint32_t set, clear, word1;
-  } rows[] = {
-      {"no FIRST", TX0, 0, FIRST, COPY},
-      {"FIRST twice", TX1, FIRST, 0, COPY},
-      {"length beyond 16 bits", TX0, 1u << 16, 0, COPY},
-      {"reserved bit", TX1, 1u << 22, 0, COPY},
-      {"meta descriptor", TX0, 1u << 23, 0, COPY},
-      {"no data copied", TX0, 0, 0, COPY & ~0x00080000u},
-      {"checksum operation", TX0, 0, 0, COPY | 1u << 20},
-      {"compute operation", TX1, 0, 0, (COPY & ~0x03800000u) | 4u << 23},
-      {"byte swap", TX0, 0, 0, COPY | 1u << 6},
-      {"RX meta", RX0, 1u << 23, 0, 0},
-      {"RX embedded semaphore", RX0, 1u << 31, 0, 0},
-      {"RX length beyond 16 bits", RX0, 1u << 17, 0, 0},
-  };
-  for (auto row : rows) {
-    machine_t m;
-    queue_t q(m, 2, 0);
-    buffers_t b(m, 4096);
-    std::vector<desc_t> t = {tx_desc(b.src.pa, 64, FIRST), tx_desc(b.src.pa + 64, 64, LAST)};
-    std::vector<desc_t> r = {rx_desc(b.dst.pa, 128)};
-    desc_t &d = row.desc == RX0 ? r[0] : t[static_cast<size_t>(row.desc)];
-    d.len_ctrl = (d.len_ctrl | row.set) & ~row.clear;
-    d.word1 = row.word1;
-    ASSERT_EQ(q.run(t, r), 0);
-    EXPECT_TRUE(engine_aborted(m, 2)) << row.what;
-    EXPECT_EQ(dma_read(m, b.dst.handle, 0, 128), std::vector<uint8_t>(128)) << row.what;
-    EXPECT_EQ(queue_states(m, 2, 0).tx.head_pointer, 0u);
-    EXPECT_EQ(queue_states(m, 2, 0).tx.sw_status, 3u);
-    EXPECT_TRUE(engine_runs(m, 1));
-    EXPECT_TRUE(engine_runs(m, 3));
-  }
-}
-
 // Bits that a plain copy may carry.
 TEST(Dma, HarmlessBits) {
   machine_t m;
@@ -380,103 +273,6 @@ TEST(Dma, HarmlessBits) {
   EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), cut(b.data, 0, 64));
 }
 
-TEST(Dma, PacketLimits) {
-  for (uint32_t descs : {64u, 65u, 66u}) {
-    machine_t m;
-    queue_t q(m, 2, 0, 128);
-    buffers_t b(m, 65536);
-    std::vector<desc_t> t;
-    for (uint32_t i = 0; i < descs; ++i)
-      t.push_back(tx_desc(b.src.pa + i, 1, (i == 0 ? FIRST : 0) | (i + 1 == descs ? LAST : 0)));
-    ASSERT_EQ(q.run(t, {rx_desc(b.dst.pa, descs)}), 0);
-    EXPECT_EQ(engine_aborted(m, 2), descs == 66);
-  }
-  // 0xfffff bytes at most: 16 descriptors of 64 KiB are one too many.
-  for (uint32_t shorter : {0u, 1u}) {
-    machine_t m;
-    queue_t q(m, 2, 0, 128);
-    buffers_t b(m, MIB);
-    std::vector<desc_t> t, r;
-    for (uint32_t i = 0; i < 16; ++i) {
-      uint32_t n = i == 15 ? 65536 - shorter : 65536;
-      t.push_back(tx_desc(b.src.pa + i * 65536ull, n, (i == 0 ? FIRST : 0) | (i == 15 ? LAST : 0)));
-      r.push_back(rx_desc(b.dst.pa + i * 65536ull, n));
-    }
-    ASSERT_EQ(q.run(t, r), 0);
-    EXPECT_EQ(engine_aborted(m, 2), shorter == 0);
-    if (shorter == 1) {
-      EXPECT_EQ(dma_read(m, b.dst.handle, 0, MIB - 1), cut(b.data, 0, MIB - 1));
-    }
-  }
-}
-
-// What has a place before the bad address arrives, nothing after it.
-TEST(Dma, UnmappedAddressesStopTheEngine) {
-  const uint64_t nowhere[] = {
-      0x600000000,     // behind HBM 0
-      0x5fffffff0,     // across its end
-      0x3ffffffff8,    // just below HBM 1
-      0x400000000000,  // host memory nobody allocated
-      0x4000fffffff0,
-      0x2000038000,      // between SBUF partitions
-      0x2802400000,      // behind PSUM
-      0x8700000000,      // no TOP_SP
-      0x10000000000000,  // a neighbour this machine does not have
-      0xffffffffffffffff,
-  };
-  for (uint64_t bad : nowhere) {
-    for (bool source : {true, false}) {
-      machine_t m;
-      queue_t q(m, 4, 4);
-      buffers_t b(m, 4096);
-      std::vector<desc_t> t = {tx_desc(b.src.pa, 64, FIRST), tx_desc(b.src.pa + 64, 64, LAST),
-                               tx_desc(b.src.pa, 32)};
-      std::vector<desc_t> r = {rx_desc(b.dst.pa, 64), rx_desc(b.dst.pa + 64, 64),
-                               rx_desc(b.dst.pa + 1024, 32)};
-      (source ? t : r)[1].address = bad;
-      // Past the driver's check of host addresses, as a mapping would.
-      auto *tx = static_cast<uint8_t *>(mock_dram(m.host, 0, q.tx.pa, 4096));
-      auto *rx = static_cast<uint8_t *>(mock_dram(m.host, 0, q.rx.pa, 4096));
-      memcpy(tx, t.data(), 48);
-      memcpy(rx, r.data(), 48);
-      ASSERT_EQ(q.start(3, 3), 0);
-      EXPECT_TRUE(engine_aborted(m, 4)) << std::hex << bad;
-      EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), cut(b.data, 0, 64)) << std::hex << bad;
-      EXPECT_EQ(dma_read(m, b.dst.handle, 64, 1024), std::vector<uint8_t>(1024));
-      // Doorbells still count, and nothing runs until the queue is set up again.
-      ASSERT_EQ(q.start(1, 1), 0);
-      EXPECT_EQ(queue_states(m, 4, 4).tx.head_pointer, 0u);
-      EXPECT_EQ(queue_states(m, 4, 4).tx.tail_pointer, 4u);
-      ASSERT_EQ(q.init(), 0);
-      ASSERT_EQ(set_engine(m, 4, STATE_NORMAL), 0);
-      ASSERT_EQ(q.run({tx_desc(b.src.pa, 64)}, {rx_desc(b.dst.pa + 2048, 64)}), 0);
-      EXPECT_TRUE(engine_runs(m, 4));
-      EXPECT_EQ(dma_read(m, b.dst.handle, 2048, 64), cut(b.data, 0, 64));
-    }
-  }
-}
-
-TEST(Dma, ShortPacketStopsTheEngine) {
-  machine_t m;
-  queue_t q(m, 4, 4);
-  buffers_t b(m, 4096);
-  ASSERT_EQ(q.run({tx_desc(b.src.pa, 60)}, {rx_desc(b.dst.pa, 64)}), 0);
-  EXPECT_TRUE(engine_aborted(m, 4));
-  EXPECT_EQ(dma_read(m, b.dst.handle, 0, 60), cut(b.data, 0, 60));
-}
-
-TEST(Dma, DoorbellBeyondTheRingStopsTheEngine) {
-  machine_t m;
-  queue_t q(m, 4, 4, 32);
-  buffers_t b(m, 4096);
-  ASSERT_EQ(q.start(0, 20), 0);
-  EXPECT_TRUE(engine_runs(m, 4));
-  ASSERT_EQ(q.start(0, 12), 0);
-  EXPECT_TRUE(engine_runs(m, 4));
-  ASSERT_EQ(q.start(0, 1), 0);
-  EXPECT_TRUE(engine_aborted(m, 4));
-}
-
 // An engine that is switched off keeps its doorbells.
 TEST(Dma, DisabledEngineResumes) {
   machine_t m;
@@ -488,106 +284,6 @@ TEST(Dma, DisabledEngineResumes) {
   EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), std::vector<uint8_t>(64));
   ASSERT_EQ(set_engine(m, 6, 2), 0);
   EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), cut(b.data, 0, 64));
-}
-
-// A transfer that rings another queue: both run before the call returns.
-TEST(Dma, WritesToADoorbellRingIt) {
-  struct {
-    const char *instance;
-    uint64_t engine1;  // device address of the registers of engine 1
-  } rows[] = {{"trn2.3xlarge", 0x1002100000}, {"trn1.2xlarge", 0xffff0040000}};
-  for (auto row : rows) {
-    machine_t m(row.instance);
-    queue_t a(m, 0, 0), b(m, 1, 9);
-    buffers_t buffers(m, 8192);
-    chunk_t one = alloc(m, {});
-    uint32_t count = 1;
-    ASSERT_EQ(buf_copy(m, one.handle, &count, 0, 4, true), 0);
-    b.put_tx({tx_desc(buffers.src.pa, 4096)});
-    b.put_rx({rx_desc(buffers.dst.pa, 4096)});
-    uint64_t tx_bell = row.engine1 + 0x1000 + 9 * 0x1000 + 0x38, rx_bell = tx_bell + 0x20000;
-    ASSERT_EQ(
-        a.run({tx_desc(one.pa, 4), tx_desc(one.pa, 4)}, {rx_desc(rx_bell, 4), rx_desc(tx_bell, 4)}),
-        0);
-    EXPECT_EQ(dma_read(m, buffers.dst.handle, 0, 4096), cut(buffers.data, 0, 4096));
-    EXPECT_TRUE(engine_runs(m, 0));
-    EXPECT_TRUE(engine_runs(m, 1));
-    // Head and tail can be read by DMA like any register.
-    ASSERT_EQ(a.run({tx_desc(row.engine1 + 0x1000 + 9 * 0x1000 + 0x34, 4)},
-                    {rx_desc(buffers.dst.pa + 5000, 4)}),
-              0);
-    EXPECT_EQ(dma_read(m, buffers.dst.handle, 5000, 4), (std::vector<uint8_t>{1, 0, 0, 0x40}));
-  }
-}
-
-// The broadcast window of a core: a count, and a mask of engines to leave out.
-TEST(Dma, BroadcastDoorbell) {
-  struct {
-    const char *instance;
-    uint64_t window;
-    uint32_t first;
-  } rows[] = {{"trn2.3xlarge", 0x801002080000, 64}, {"trn1.2xlarge", 0xffff1000000, 0}};
-  for (auto row : rows) {
-    machine_t m(row.instance);
-    queue_t driver(m, row.first + 15, 1);
-    buffers_t buffers(m, 8192);
-    chunk_t words = alloc(m, {});
-    const uint32_t skip = 1u << 2 | 1u << 9, value = skip << 16 | 1;
-    ASSERT_EQ(buf_copy(m, words.handle, const_cast<uint32_t *>(&value), 0, 4, true), 0);
-    std::vector<queue_t> queues;
-    for (uint32_t e = 0; e < 16; ++e) {
-      queues.emplace_back(m, row.first + e, 0);
-      queues[e].put_tx({tx_desc(buffers.src.pa + 64 * e, 64)});
-      queues[e].put_rx({rx_desc(buffers.dst.pa + 64 * e, 64)});
-    }
-    ASSERT_EQ(driver.run({tx_desc(words.pa, 4), tx_desc(words.pa, 4)},
-                         {rx_desc(row.window + 0x21038, 4), rx_desc(row.window + 0x1038, 4)}),
-              0);
-    for (uint32_t e = 0; e < 16; ++e)
-      EXPECT_EQ(dma_read(m, buffers.dst.handle, 64 * e, 64),
-                (skip >> e & 1) != 0 ? std::vector<uint8_t>(64) : cut(buffers.data, 64 * e, 64))
-          << e;
-  }
-}
-
-// Descriptors that ring their own queue for ever come to an end, with the engine stopped.
-TEST(Dma, SelfRingingDescriptorsEnd) {
-  machine_t m;
-  queue_t q(m, 0, 0, 32);
-  chunk_t one = alloc(m, {});
-  uint32_t count = 2;
-  ASSERT_EQ(buf_copy(m, one.handle, &count, 0, 4, true), 0);
-  std::vector<desc_t> t, r;
-  for (int i = 0; i < 16; ++i) {
-    t.push_back(tx_desc(one.pa, 4));
-    r.push_back(rx_desc(0x1002021038, 4));  // own RX doorbell
-    t.push_back(tx_desc(one.pa, 4));
-    r.push_back(rx_desc(0x1002001038, 4));  // own TX doorbell
-  }
-  q.put_tx(t);
-  q.put_rx(r);
-  ASSERT_EQ(q.start(2, 2), 0);
-  EXPECT_TRUE(engine_aborted(m, 0));
-  // Others go on.
-  queue_t other(m, 1, 0);
-  buffers_t b(m, 4096);
-  ASSERT_EQ(other.run({tx_desc(b.src.pa, 64)}, {rx_desc(b.dst.pa, 64)}), 0);
-  EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), cut(b.data, 0, 64));
-}
-
-TEST(Dma, FreedRingMemoryStopsTheEngine) {
-  for (bool host : {false, true}) {
-    machine_t m;
-    queue_t q(m, 0, 0, 32, host);
-    buffers_t b(m, 4096);
-    q.put_tx({tx_desc(b.src.pa, 64)});
-    q.put_rx({rx_desc(b.dst.pa, 64)});
-    ASSERT_EQ(mem_free(m, q.tx.handle), 0);
-    ASSERT_EQ(mem_free(m, q.rx.handle), 0);
-    ASSERT_EQ(q.start(1, 1), 0);
-    EXPECT_TRUE(engine_aborted(m, 0));
-    EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), std::vector<uint8_t>(64));
-  }
 }
 
 // What DMA wrote is gone when the memory has a new owner.
@@ -683,4 +379,55 @@ TEST(Dma, RandomPacketsAgainstAByteModel) {
     for (int i = 0; i < 2; ++i)
       EXPECT_TRUE(dma_read(m, mem[i].handle, 0, SIZE) == model[i]) << seed;
   }
+}
+
+TEST(Dma, RingMemoryIsFreshAfterReuse) {
+  machine_t m;
+  chunk_t ring = alloc(m, {});
+  ASSERT_EQ(copy_descs(m, ring.handle, 0, {tx_desc(0x1234, 4)}, 0), 0);
+  ASSERT_EQ(mem_free(m, ring.handle), 0);
+  chunk_t again = alloc(m, {});
+  ASSERT_EQ(again.pa, ring.pa);
+  EXPECT_EQ(dma_read(m, again.handle, 0, 4096), std::vector<uint8_t>(4096));
+}
+
+// Threads on queues of their own and on one they share, while a process comes and goes.
+TEST(Dma, ThreadsDoNotDisturbEachOther) {
+  machine_t m;
+  constexpr uint32_t THREADS = 4, ROUNDS = 200;
+  queue_t shared(m, 40, 0, 1024);
+  chunk_t one = alloc(m, {});
+  uint32_t word = 1;
+  ASSERT_EQ(buf_copy(m, one.handle, &word, 0, 4, true), 0);
+  std::vector<desc_t> t(THREADS * ROUNDS, tx_desc(one.pa, 4));
+  std::vector<desc_t> r(THREADS * ROUNDS, rx_desc(0x2802701800 + 4 * 30, 4));
+  shared.put_tx(t);
+  shared.put_rx(r);
+  std::vector<std::thread> threads;
+  std::atomic<uint32_t> wrong{0};
+  for (uint32_t n = 0; n < THREADS; ++n) {
+    threads.emplace_back([&, n] {
+      queue_t own(m, n, 0, 32);
+      buffers_t b(m, 8192);
+      for (uint32_t i = 0; i < ROUNDS; ++i) {
+        if (own.run({tx_desc(b.src.pa + i, 1000)}, {rx_desc(b.dst.pa, 1000)}) != 0 ||
+            dma_read(m, b.dst.handle, 0, 1000) != cut(b.data, i, 1000))
+          ++wrong;
+        if (shared.start(1, 1) != 0)
+          ++wrong;
+      }
+    });
+  }
+  for (uint32_t i = 0; i < 50; ++i) {
+    int fd = mock_open(m.host, PID + 1, "/dev/neuron0", O_RDWR);
+    neuron_ioctl_dma_queue_init a = {};
+    a.eng_id = 60;
+    EXPECT_EQ(mock_ioctl(m.host, PID + 1, fd, NEURON_IOCTL_DMA_QUEUE_INIT, &a), 0);
+    EXPECT_EQ(mock_close(m.host, PID + 1, fd), 0);
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong.load(), 0u);
+  EXPECT_EQ(semaphore_read(m, 0, 30), THREADS * ROUNDS);
+  EXPECT_EQ(queue_states(m, 40, 0).tx.head_pointer, THREADS * ROUNDS);
 }

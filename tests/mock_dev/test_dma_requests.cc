@@ -476,6 +476,24 @@ TEST(Close, FailedInitTakesTheQueue) {
   EXPECT_EQ(queue_states(m, 0, 0).tx.length, 64u);
 }
 
+// Afterwards the queue is nobody's: a later close of the same process leaves it alone.
+TEST(Close, QueuesChangeHandsOnce) {
+  machine_t m;
+  ring_pair_t r(m);
+  for (uint32_t length : {64u, 96u}) {
+    int fd = open_as(m, PID + 1, 0);
+    if (length == 64) {
+      neuron_ioctl_dma_queue_init a = {};
+      a.eng_id = 20;
+      ASSERT_EQ(mock_ioctl(m.host, PID + 1, fd, NEURON_IOCTL_DMA_QUEUE_INIT, &a), 0);
+    } else {
+      ASSERT_EQ(queue_init(m, 20, 0, r.tx.handle, 96, r.rx.handle, 96), 0);
+    }
+    ASSERT_EQ(mock_close(m.host, PID + 1, fd), 0);
+    EXPECT_EQ(queue_states(m, 20, 0).tx.length, length);
+  }
+}
+
 // The engines stay as they are.
 TEST(Close, LeavesEngineStates) {
   machine_t m;

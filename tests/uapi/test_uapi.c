@@ -6,6 +6,7 @@
 #include "uapi/neuron_address_map.h"
 #include "uapi/neuron_ioctl.h"
 #include "uapi/neuron_shared.h"
+#include "uapi/neuron_udma.h"
 #include "uapi_tables.h"
 
 static int failures;
@@ -148,6 +149,21 @@ static void check_addresses(void) {
   check("base", "v2 engine 16", neuron_udma_bar0_offset(2, 16), 0x30700000);
   check("base", "v2 engine 33", neuron_udma_bar0_offset(2, 33), 0x30d00000);
   check("base", "v2 engine 34", neuron_udma_bar0_offset(2, 34), UINT64_MAX);
+  check("base", "v2 broadcast 0", neuron_udma_broadcast_bar0_offset(2, 0), 0x31000000);
+  check("base", "v2 broadcast 1", neuron_udma_broadcast_bar0_offset(2, 1), UINT64_MAX);
+  check("base", "v3 broadcast 4", neuron_udma_broadcast_bar0_offset(3, 4), 0xa2080000);
+  check("base", "v3 broadcast 8", neuron_udma_broadcast_bar0_offset(3, 8), UINT64_MAX);
+  check("bar0", "v2 APB", neuron_apb_bar0_offset(2, 0xffff0fa0000), 0x30fa0000);
+  check("bar0", "v2 below APB", neuron_apb_bar0_offset(2, 0xfffefffffff), UINT64_MAX);
+  check("bar0", "v2 above APB", neuron_apb_bar0_offset(2, 0x100000000000), UINT64_MAX);
+  check("bar0", "v3 IO die 1", neuron_apb_bar0_offset(3, 0x808006800000), 0x46800000);
+  check("bar0", "v3 SE 1", neuron_apb_bar0_offset(3, 0x5004000000), 0x94000000);
+  check("bar0", "v3 SE 2", neuron_apb_bar0_offset(3, 0x801002000000), 0xa2000000);
+  check("bar0", "v3 behind SE 3", neuron_apb_bar0_offset(3, 0x805010000000), UINT64_MAX);
+  check("address", "v2 constants", neuron_event_constants(2), 0x2000000000);
+  check("address", "v3 constants", neuron_event_constants(3), 0x9000000000);
+  check("address", "v1 constants", neuron_event_constants(1), UINT64_MAX);
+  check("offset", "queue 15", NEURON_UDMA_QUEUE(15), 0x10000);
   check("base", "v3 engine 95", neuron_udma_bar0_offset(3, 95), 0xa3f00000);
   check("base", "v3 engine 130", neuron_udma_bar0_offset(3, 130), 0x46800000);
   check("base", "v3 engine 132", neuron_udma_bar0_offset(3, 132), UINT64_MAX);
