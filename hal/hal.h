@@ -139,6 +139,10 @@ int hal_mem_unmap(hal_device_t *device, void *va, size_t length);
 // Host buffer <-> chunk. Split so that no single request reaches 4 GiB (driver limit).
 int hal_mem_buf_copy(hal_device_t *device, uint64_t handle, void *buffer, uint64_t offset,
                      uint64_t size, bool to_device);
+// The same for a buffer whose pages the driver pins instead of copying through one of its own.
+// -EINVAL: 0 bytes, or a driver without the request.
+int hal_mem_buf_zerocopy(hal_device_t *device, uint64_t handle, void *buffer, uint64_t offset,
+                         uint64_t size, bool to_device);
 // Chunk <-> chunk.
 int hal_mem_copy(hal_device_t *device, uint64_t src, uint64_t src_offset, uint64_t dst,
                  uint64_t dst_offset, uint64_t size);

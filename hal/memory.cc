@@ -85,25 +85,27 @@ int copy_piece(hal_device_t *device, uint64_t src, uint64_t src_offset, uint64_t
   return hal_device_request(device, NEURON_IOCTL_MEM_COPY, &arg);
 }
 
+template <typename Arg>
+void fill_buf_copy(Arg *arg, uint64_t handle, void *buffer, uint64_t offset, uint64_t size,
+                   bool to_device) {
+  arg->mem_handle = handle;
+  arg->buffer = buffer;
+  arg->size = static_cast<decltype(arg->size)>(size);
+  arg->offset = static_cast<decltype(arg->offset)>(offset);
+  arg->copy_to_mem_handle = to_device ? 1 : 0;
+}
+
 int buf_copy_piece(hal_device_t *device, uint64_t handle, void *buffer, uint64_t offset,
                    uint64_t size, bool to_device) {
   if (wide(device)) {
     struct neuron_ioctl_mem_buf_copy64 arg = {};
-    arg.mem_handle = handle;
-    arg.buffer = buffer;
-    arg.size = size;
-    arg.offset = offset;
-    arg.copy_to_mem_handle = to_device ? 1 : 0;
+    fill_buf_copy(&arg, handle, buffer, offset, size, to_device);
     return hal_device_request(device, NEURON_IOCTL_MEM_BUF_COPY64, &arg);
   }
   if (!fits32(offset))
     return -EOPNOTSUPP;
   struct neuron_ioctl_mem_buf_copy arg = {};
-  arg.mem_handle = handle;
-  arg.buffer = buffer;
-  arg.size = static_cast<uint32_t>(size);
-  arg.offset = static_cast<uint32_t>(offset);
-  arg.copy_to_mem_handle = to_device ? 1 : 0;
+  fill_buf_copy(&arg, handle, buffer, offset, size, to_device);
   return hal_device_request(device, NEURON_IOCTL_MEM_BUF_COPY, &arg);
 }
 
@@ -203,6 +205,15 @@ int hal_mem_buf_copy(hal_device_t *device, uint64_t handle, void *buffer, uint64
     done += piece;
   }
   return 0;
+}
+
+int hal_mem_buf_zerocopy(hal_device_t *device, uint64_t handle, void *buffer, uint64_t offset,
+                         uint64_t size, bool to_device) {
+  if (size == 0 || end_wraps(offset, size))
+    return -EINVAL;
+  struct neuron_ioctl_mem_buf_copy64 arg = {};
+  fill_buf_copy(&arg, handle, buffer, offset, size, to_device);
+  return hal_device_request(device, NEURON_IOCTL_MEM_BUF_ZEROCOPY64, &arg);
 }
 
 int hal_mem_copy(hal_device_t *device, uint64_t src, uint64_t src_offset, uint64_t dst,
