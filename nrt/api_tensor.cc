@@ -71,6 +71,26 @@ NRT_STATUS run_batches(const char *api, const nrt_tensor_batch_t *batches, uint6
   });
 }
 
+tensor_fence_t fence_of(bool unsafe) {
+  return unsafe ? tensor_fence_t::SKIP : tensor_fence_t::WAIT;
+}
+
+// The counter calls ask for no state (nrt-api.md 4.1); without a runtime no handle is alive.
+template <typename Use>
+NRT_STATUS with_output(const char *api, const nrt_tensor_t *handle, Use use) {
+  return api_call(api, [&]() -> NRT_STATUS {
+    runtime_lease lease;
+    if (handle == nullptr)
+      return api_fail(api, NRT_INVALID, "tensor handle is NULL");
+    if (lease.status() != NRT_SUCCESS)
+      return api_fail(api, NRT_INVALID_HANDLE, "handle {} names no live tensor",
+                      static_cast<const void *>(handle));
+    NRT_STATUS status;
+    tensor_ref object = find_tensor(api, *lease, handle, &status);
+    return object == nullptr ? status : use(object->tensor);
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -165,22 +185,20 @@ NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset
   });
 }
 
-// `unsafe` skips waiting for executions; there are none to wait for yet.
+// `unsafe` skips waiting for the executions that use the tensors.
 NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches, uint64_t num_batches,
                                  bool unsafe) {
-  (void)unsafe;
   return run_batches(__func__, batches, num_batches,
-                     [](const tensor_t *tensor, const nrt_tensor_batch_op_t &op) {
-                       return tensor_read(tensor, op.buffer, op.offset, op.size);
+                     [=](const tensor_t *tensor, const nrt_tensor_batch_op_t &op) {
+                       return tensor_read(tensor, op.buffer, op.offset, op.size, fence_of(unsafe));
                      });
 }
 
 NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches, uint64_t num_batches,
                                   bool unsafe) {
-  (void)unsafe;
   return run_batches(__func__, batches, num_batches,
-                     [](tensor_t *tensor, const nrt_tensor_batch_op_t &op) {
-                       return tensor_write(tensor, op.buffer, op.offset, op.size);
+                     [=](tensor_t *tensor, const nrt_tensor_batch_op_t &op) {
+                       return tensor_write(tensor, op.buffer, op.offset, op.size, fence_of(unsafe));
                      });
 }
 
@@ -248,6 +266,20 @@ NRT_STATUS nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
     if (status == NRT_SUCCESS)
       *alloc_info = {pa, allocated, static_cast<int>(hbm)};
     return status;
+  });
+}
+
+NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor, int64_t timeout,
+                                              uint64_t expected_completion_count) {
+  return with_output(__func__, output_tensor, [=](const tensor_t *tensor) {
+    return tensor_check_output_completion(tensor, timeout, expected_completion_count);
+  });
+}
+
+NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor) {
+  return with_output(__func__, output_tensor, [](tensor_t *tensor) {
+    tensor_reset_output_completion(tensor);
+    return NRT_SUCCESS;
   });
 }
 

@@ -46,22 +46,6 @@ NRT_STATUS nrt_get_attached_efa_bdf(const void *, char *, size_t *) {
 
 // --- execution around nrt_execute ----------------------------------------------------------------
 
-// No execution has written any tensor, so a count of 0 is met and no other ever will be.
-NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor, int64_t,
-                                              uint64_t expected_completion_count) {
-  if (output_tensor == nullptr)
-    return api_fail(__func__, NRT_INVALID, "tensor handle is NULL");
-  if (expected_completion_count == 0)
-    return NRT_SUCCESS;
-  UNSUPPORTED(NRT_INVALID);
-}
-
-NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor) {
-  if (output_tensor == nullptr)
-    return api_fail(__func__, NRT_INVALID, "tensor handle is NULL");
-  return NRT_SUCCESS;
-}
-
 NRT_STATUS nrt_register_async_exec_callback(NRT_ASYNC_EXEC_STATUS_CALLBACK, void *) {
   UNSUPPORTED_GUARDED(NRT_INVALID);
 }

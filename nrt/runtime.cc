@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "nrt/core_choice.h"
+#include "tdrv/completion.h"
 
 namespace {
 
@@ -132,6 +133,15 @@ runtime_lease::~runtime_lease() {
 NRT_STATUS runtime_init(const char *api, const char *framework_version, const char *fal_version) {
   if (g_state.load(std::memory_order_acquire) == STATE_FORKED)
     return api_refuse_state(api, NRT_FAILURE);
+  {
+    // A second call must not wait for the calls in progress: one of them may wait for an execution
+    // that would have to wait behind this one.
+    runtime_lease lease;
+    if (lease.status() == NRT_SUCCESS) {
+      NLOG_INFO(NLOG_NRT, "already initialised");
+      return NRT_SUCCESS;
+    }
+  }
   exclusive_lock lock;
   if (g_state.load(std::memory_order_acquire) == STATE_READY) {
     NLOG_INFO(NLOG_NRT, "already initialised");
@@ -165,6 +175,11 @@ NRT_STATUS runtime_init(const char *api, const char *framework_version, const ch
 bool runtime_close() {
   if (g_state.load(std::memory_order_acquire) != STATE_READY)
     return false;
+  // Calls that wait for executions hold a lease: they are sent home before the lock waits for them.
+  struct no_waiting {
+    no_waiting() { completion_cancel_begin(); }
+    ~no_waiting() { completion_cancel_end(); }
+  } nobody_waits;
   exclusive_lock lock;
   if (g_state.load(std::memory_order_acquire) != STATE_READY)
     return false;

@@ -6,31 +6,23 @@
 
 #include "base/checked.h"
 #include "base/nlog.h"
+#include "tdrv/completion.h"
 #include "tdrv/state.h"
-
-enum storage_kind_t { STORAGE_MALLOC, STORAGE_HOST_DMA, STORAGE_DEVICE };
-
-struct tensor_storage_t {
-  storage_kind_t kind;
-  bool owned;  // false: the caller's buffer
-  uint64_t size;
-  uint64_t refs;  // views; changed with atomic operations only
-  void *host;     // host-addressable kinds: first byte
-  dmem_t *mem;    // DMA kinds; NULL once the runtime has closed
-  // DMA kinds are listed in their runtime, so that close can take the memory away.
-  tdrv_t *tdrv;
-  tensor_storage_t *next, *prev;
-};
+#include "tdrv/tensor_storage.h"
 
 struct tensor_t {
-  char *name;                 // own copy, or NULL
-  tensor_storage_t *storage;  // NULL: empty
+  char *name;                    // own copy, or NULL
+  mutable pthread_mutex_t lock;  // of the three that follow: a buffer may be attached any time
+  tensor_storage_t *storage;     // NULL: empty
   uint64_t offset, size;
+  completion_t completion;
 };
 
 namespace {
 
 constexpr size_t kHostTensorMax = 4ull << 20;  // documented limit of pinned host tensors
+constexpr uint64_t kMovePiece = 1ull << 20;
+constexpr int64_t kNoticeInterval = 30'000'000;  // microseconds
 
 const char *name_of(const tensor_t *tensor) {
   return tensor->name != nullptr ? tensor->name : "(unnamed)";
@@ -45,54 +37,24 @@ NRT_STATUS no_host_memory(const char *name, uint64_t size) {
   return NRT_RESOURCE;
 }
 
-void enlist(tdrv_t *tdrv, tensor_storage_t *storage) {
-  storage->tdrv = tdrv;
-  pthread_mutex_lock(&tdrv->storages_lock);
-  storage->next = tdrv->storages;
-  if (storage->next != nullptr)
-    storage->next->prev = storage;
-  tdrv->storages = storage;
-  pthread_mutex_unlock(&tdrv->storages_lock);
-}
+// A tensor as it was at one moment, with a reference to its storage.
+struct view_t {
+  tensor_storage_t *storage = nullptr;
+  uint64_t offset = 0, size = 0;
+  view_t() = default;
+  view_t(const view_t &) = delete;
+  view_t &operator=(const view_t &) = delete;
+  ~view_t() { tensor_storage_release(storage); }
+};
 
-void delist(tensor_storage_t *storage) {
-  tdrv_t *tdrv = storage->tdrv;
-  if (tdrv == nullptr)
-    return;
-  pthread_mutex_lock(&tdrv->storages_lock);
-  if (storage->prev != nullptr)
-    storage->prev->next = storage->next;
-  else
-    tdrv->storages = storage->next;
-  if (storage->next != nullptr)
-    storage->next->prev = storage->prev;
-  pthread_mutex_unlock(&tdrv->storages_lock);
-}
-
-void storage_acquire(tensor_storage_t *storage) {
-  __atomic_add_fetch(&storage->refs, 1, __ATOMIC_RELAXED);
-}
-
-void storage_release(tensor_storage_t *storage) {
-  if (storage == nullptr || __atomic_sub_fetch(&storage->refs, 1, __ATOMIC_ACQ_REL) != 0)
-    return;
-  delist(storage);
-  if (storage->mem != nullptr)
-    dmem_free(storage->mem);
-  if (storage->kind == STORAGE_MALLOC && storage->owned)
-    free(storage->host);
-  free(storage);
-}
-
-tensor_storage_t *storage_create(storage_kind_t kind, uint64_t size) {
-  auto *storage = static_cast<tensor_storage_t *>(calloc(1, sizeof(tensor_storage_t)));
-  if (storage == nullptr)
-    return nullptr;
-  storage->kind = kind;
-  storage->owned = true;
-  storage->size = size;
-  storage->refs = 1;
-  return storage;
+void view_of(const tensor_t *tensor, view_t *out) {
+  pthread_mutex_lock(&tensor->lock);
+  out->storage = tensor->storage;
+  out->offset = tensor->offset;
+  out->size = tensor->size;
+  if (out->storage != nullptr)
+    tensor_storage_acquire(out->storage);
+  pthread_mutex_unlock(&tensor->lock);
 }
 
 // Takes the storage over (NULL for an empty tensor), also on failure.
@@ -103,9 +65,10 @@ NRT_STATUS view_create(tensor_storage_t *storage, uint64_t offset, uint64_t size
     tensor->name = strdup(name);
   if (tensor == nullptr || (name != nullptr && tensor->name == nullptr)) {
     free(tensor);
-    storage_release(storage);
+    tensor_storage_release(storage);
     return no_host_memory(name, sizeof(tensor_t));
   }
+  pthread_mutex_init(&tensor->lock, nullptr);
   tensor->storage = storage;
   tensor->offset = offset;
   tensor->size = size;
@@ -128,7 +91,7 @@ NRT_STATUS fill_dma(tdrv_t *tdrv, tensor_storage_t *storage, const vcore_t *vcor
     if (storage->host == nullptr)
       return NRT_FAILURE;
   }
-  enlist(tdrv, storage);
+  tensor_storage_enlist(tdrv, storage);
   return NRT_SUCCESS;
 }
 
@@ -146,31 +109,33 @@ NRT_STATUS check_host_placement(const tdrv_t *tdrv, size_t size, const char *nam
   return NRT_SUCCESS;
 }
 
-bool is_device(const tensor_t *tensor) {
-  return tensor->storage != nullptr && tensor->storage->kind == STORAGE_DEVICE;
+bool is_device(const view_t &view) {
+  return view.storage->kind == STORAGE_DEVICE;
 }
 
 // An access of [offset, offset + size) to a tensor that has bytes.
-NRT_STATUS check_access(const tensor_t *tensor, const char *verb, uint64_t offset, uint64_t size) {
+NRT_STATUS check_access(const tensor_t *tensor, const char *verb, uint64_t offset, uint64_t size,
+                        view_t *out) {
   if (tensor == nullptr) {
     NLOG_ERROR(NLOG_TDRV, "tensor {}: no tensor given", verb);
     return NRT_INVALID;
   }
-  const tensor_storage_t *storage = tensor->storage;
+  view_of(tensor, out);
+  const tensor_storage_t *storage = out->storage;
   if (storage == nullptr || (storage->kind != STORAGE_MALLOC && storage->mem == nullptr)) {
     NLOG_ERROR(NLOG_TDRV, "tensor {}: {} has no memory", verb, name_of(tensor));
     return NRT_INVALID;
   }
-  if (!range_within(offset, size, tensor->size)) {
+  if (!range_within(offset, size, out->size)) {
     NLOG_ERROR(NLOG_TDRV, "tensor {}: {} bytes at offset {} lie outside the {} bytes of {}", verb,
-               size, offset, tensor->size, name_of(tensor));
+               size, offset, out->size, name_of(tensor));
     return NRT_INVALID;
   }
   return NRT_SUCCESS;
 }
 
-char *host_bytes(const tensor_t *tensor, uint64_t offset) {
-  return static_cast<char *>(tensor->storage->host) + tensor->offset + offset;
+char *host_bytes(const view_t &view, uint64_t offset) {
+  return static_cast<char *>(view.storage->host) + view.offset + offset;
 }
 
 NRT_STATUS check_buffer(const tensor_t *tensor, const char *verb, const void *buffer) {
@@ -180,21 +145,50 @@ NRT_STATUS check_buffer(const tensor_t *tensor, const char *verb, const void *bu
   return NRT_INVALID;
 }
 
-NRT_STATUS copy_on_device(const tensor_t *source, size_t source_offset, const tensor_t *destination,
-                          size_t destination_offset, size_t size) {
-  const dmem_t *from = source->storage->mem, *to = destination->storage->mem;
+// Moves bytes inside one chunk to a place that overlaps theirs, by way of the host: the driver's
+// copies do not care for overlap.
+NRT_STATUS move_within(dmem_t *mem, uint64_t from, uint64_t to, uint64_t size) {
+  uint64_t piece = size < kMovePiece ? size : kMovePiece;
+  void *buffer = malloc(piece);
+  if (buffer == nullptr)
+    return no_host_memory("copy", piece);
+  NRT_STATUS status = NRT_SUCCESS;
+  for (uint64_t done = 0; done < size && status == NRT_SUCCESS;) {
+    uint64_t length = size - done < piece ? size - done : piece;
+    uint64_t at = to < from ? done : size - done - length;  // never over bytes not yet read
+    status = dmem_buf_copyout(mem, buffer, from + at, length);
+    if (status == NRT_SUCCESS)
+      status = dmem_buf_copyin(mem, buffer, to + at, length);
+    done += length;
+  }
+  free(buffer);
+  return status;
+}
+
+struct copy_side_t {
+  const tensor_t *tensor;
+  view_t view;
+  uint64_t at;  // in the storage
+};
+
+NRT_STATUS copy_on_device(const copy_side_t &source, const copy_side_t &destination,
+                          uint64_t size) {
+  dmem_t *from = source.view.storage->mem, *to = destination.view.storage->mem;
   if (from->pcore->device != to->pcore->device || from->tdram_channel != to->tdram_channel) {
     NLOG_ERROR(NLOG_TDRV,
                "tensor copy: {} is on ND {} HBM {}, {} on ND {} HBM {}; a device copy stays on one "
                "HBM",
-               name_of(source), from->pcore->device_id, from->tdram_channel, name_of(destination),
-               to->pcore->device_id, to->tdram_channel);
+               name_of(source.tensor), from->pcore->device_id, from->tdram_channel,
+               name_of(destination.tensor), to->pcore->device_id, to->tdram_channel);
     return NRT_INVALID;
   }
-  if (size == 0)
+  uint64_t distance =
+      source.at < destination.at ? destination.at - source.at : source.at - destination.at;
+  if (size == 0 || (from == to && distance == 0))
     return NRT_SUCCESS;
-  return dmem_copy(source->storage->mem, source->offset + source_offset, destination->storage->mem,
-                   destination->offset + destination_offset, size);
+  if (from == to && distance < size)
+    return move_within(from, source.at, destination.at, size);
+  return dmem_copy(from, source.at, to, destination.at, size);
 }
 
 }  // namespace
@@ -232,19 +226,19 @@ NRT_STATUS tensor_allocate(tdrv_t *tdrv, tensor_placement_t placement, int vnc, 
   storage_kind_t kind = placement == tensor_placement_t::DEVICE ? STORAGE_DEVICE
                         : placement == tensor_placement_t::HOST ? STORAGE_HOST_DMA
                                                                 : STORAGE_MALLOC;
-  tensor_storage_t *storage = storage_create(kind, size);
+  tensor_storage_t *storage = tensor_storage_create(kind, size);
   if (storage == nullptr)
     return no_host_memory(name, sizeof(tensor_storage_t));
   if (kind == STORAGE_MALLOC) {
     storage->host = calloc(1, size);
     if (storage->host == nullptr) {
-      storage_release(storage);
+      tensor_storage_release(storage);
       return no_host_memory(name, size);
     }
   } else {
     NRT_STATUS status = fill_dma(tdrv, storage, vcore, name);
     if (status != NRT_SUCCESS) {
-      storage_release(storage);
+      tensor_storage_release(storage);
       return status;
     }
   }
@@ -261,111 +255,146 @@ NRT_STATUS tensor_attach_buffer(tensor_t *tensor, void *buffer, size_t size) {
     NLOG_ERROR(NLOG_TDRV, "tensor attach: a tensor, a buffer and a size above 0 are needed");
     return NRT_INVALID;
   }
-  tensor_storage_t *storage = storage_create(STORAGE_MALLOC, size);
+  tensor_storage_t *storage = tensor_storage_create(STORAGE_MALLOC, size);
   if (storage == nullptr)
     return no_host_memory(tensor->name, sizeof(tensor_storage_t));
   storage->owned = false;
   storage->host = buffer;
-  storage_release(tensor->storage);
+  pthread_mutex_lock(&tensor->lock);
+  tensor_storage_t *old = tensor->storage;
   tensor->storage = storage;
   tensor->offset = 0;
   tensor->size = size;
+  pthread_mutex_unlock(&tensor->lock);
+  tensor_storage_release(old);  // an access in flight holds it as long as it takes
   return NRT_SUCCESS;
 }
 
 NRT_STATUS tensor_allocate_slice(const tensor_t *source, size_t offset, size_t size,
                                  const char *name, tensor_t **out) {
   *out = nullptr;
-  NRT_STATUS status = check_access(source, "slice", offset, size);
+  view_t view;
+  NRT_STATUS status = check_access(source, "slice", offset, size, &view);
   if (status != NRT_SUCCESS)
     return status;
-  storage_acquire(source->storage);
-  return view_create(source->storage, source->offset + offset, size, name, out);
+  tensor_storage_acquire(view.storage);
+  return view_create(view.storage, view.offset + offset, size, name, out);
 }
 
 void tensor_free(tensor_t *tensor) {
   if (tensor == nullptr)
     return;
-  storage_release(tensor->storage);
+  tensor_storage_release(tensor->storage);
+  pthread_mutex_destroy(&tensor->lock);
   free(tensor->name);
   free(tensor);
 }
 
-NRT_STATUS tensor_read(const tensor_t *tensor, void *buffer, size_t offset, size_t size) {
-  NRT_STATUS status = check_access(tensor, "read", offset, size);
+NRT_STATUS tensor_read(const tensor_t *tensor, void *buffer, size_t offset, size_t size,
+                       tensor_fence_t fence) {
+  view_t view;
+  NRT_STATUS status = check_access(tensor, "read", offset, size, &view);
   if (status == NRT_SUCCESS)
     status = check_buffer(tensor, "read", buffer);
   if (status != NRT_SUCCESS || size == 0)
     return status;
-  if (is_device(tensor))
-    return dmem_buf_copyout(tensor->storage->mem, buffer, tensor->offset + offset, size);
-  memmove(buffer, host_bytes(tensor, offset), size);
+  if (fence == tensor_fence_t::WAIT)
+    tensor_storage_wait(view.storage, false);
+  if (is_device(view))
+    return dmem_buf_copyout(view.storage->mem, buffer, view.offset + offset, size);
+  memmove(buffer, host_bytes(view, offset), size);
   return NRT_SUCCESS;
 }
 
-NRT_STATUS tensor_write(tensor_t *tensor, const void *buffer, size_t offset, size_t size) {
-  NRT_STATUS status = check_access(tensor, "write", offset, size);
+NRT_STATUS tensor_write(tensor_t *tensor, const void *buffer, size_t offset, size_t size,
+                        tensor_fence_t fence) {
+  view_t view;
+  NRT_STATUS status = check_access(tensor, "write", offset, size, &view);
   if (status == NRT_SUCCESS)
     status = check_buffer(tensor, "write", buffer);
   if (status != NRT_SUCCESS || size == 0)
     return status;
-  if (is_device(tensor))
-    return dmem_buf_copyin(tensor->storage->mem, buffer, tensor->offset + offset, size);
-  memmove(host_bytes(tensor, offset), buffer, size);
+  if (fence == tensor_fence_t::WAIT)
+    tensor_storage_wait(view.storage, true);
+  if (is_device(view))
+    return dmem_buf_copyin(view.storage->mem, buffer, view.offset + offset, size);
+  memmove(host_bytes(view, offset), buffer, size);
   return NRT_SUCCESS;
 }
 
 NRT_STATUS tensor_copy(const tensor_t *source, size_t source_offset, tensor_t *destination,
                        size_t destination_offset, size_t size) {
-  NRT_STATUS status = check_access(source, "copy", source_offset, size);
+  copy_side_t from = {source, {}, 0}, to = {destination, {}, 0};
+  NRT_STATUS status = check_access(source, "copy", source_offset, size, &from.view);
   if (status == NRT_SUCCESS)
-    status = check_access(destination, "copy", destination_offset, size);
+    status = check_access(destination, "copy", destination_offset, size, &to.view);
   if (status != NRT_SUCCESS)
     return status;
-  if (is_device(source) && is_device(destination))
-    return copy_on_device(source, source_offset, destination, destination_offset, size);
-  if (is_device(source))
-    return tensor_read(source, host_bytes(destination, destination_offset), source_offset, size);
-  return tensor_write(destination, host_bytes(source, source_offset), destination_offset, size);
+  from.at = from.view.offset + source_offset;
+  to.at = to.view.offset + destination_offset;
+  tensor_storage_wait(from.view.storage, false);
+  tensor_storage_wait(to.view.storage, true);
+  if (is_device(from.view) && is_device(to.view))
+    return copy_on_device(from, to, size);
+  if (size == 0)
+    return NRT_SUCCESS;
+  if (is_device(from.view))
+    return dmem_buf_copyout(from.view.storage->mem, host_bytes(to.view, destination_offset),
+                            from.at, size);
+  if (is_device(to.view))
+    return dmem_buf_copyin(to.view.storage->mem, host_bytes(from.view, source_offset), to.at, size);
+  memmove(host_bytes(to.view, destination_offset), host_bytes(from.view, source_offset), size);
+  return NRT_SUCCESS;
 }
 
 NRT_STATUS tensor_memset(tensor_t *tensor, size_t offset, uint8_t value, size_t size) {
-  NRT_STATUS status = check_access(tensor, "memset", offset, size);
+  view_t view;
+  NRT_STATUS status = check_access(tensor, "memset", offset, size, &view);
   if (status != NRT_SUCCESS || size == 0)
     return status;
-  if (is_device(tensor))
-    return dmem_memset(tensor->storage->mem, tensor->offset + offset, value, size);
-  memset(host_bytes(tensor, offset), value, size);
+  tensor_storage_wait(view.storage, true);
+  if (is_device(view))
+    return dmem_memset(view.storage->mem, view.offset + offset, value, size);
+  memset(host_bytes(view, offset), value, size);
   return NRT_SUCCESS;
 }
 
 size_t tensor_get_size(const tensor_t *tensor) {
-  return tensor == nullptr ? 0 : tensor->size;
+  if (tensor == nullptr)
+    return 0;
+  view_t view;
+  view_of(tensor, &view);
+  return view.size;
 }
 
 void *tensor_get_va(const tensor_t *tensor) {
-  if (tensor == nullptr || tensor->storage == nullptr)
+  if (tensor == nullptr)
     return nullptr;
-  if (!is_device(tensor))
-    return tensor->storage->host == nullptr ? nullptr : host_bytes(tensor, 0);
-  if (tensor->storage->mem == nullptr)
+  view_t view;
+  view_of(tensor, &view);
+  if (view.storage == nullptr)
     return nullptr;
-  void *base = dmem_get_va(tensor->storage->mem);
-  return base == nullptr ? nullptr : static_cast<char *>(base) + tensor->offset;
+  if (!is_device(view))
+    return view.storage->host == nullptr ? nullptr : host_bytes(view, 0);
+  if (view.storage->mem == nullptr)
+    return nullptr;
+  void *base = dmem_get_va(view.storage->mem);
+  return base == nullptr ? nullptr : static_cast<char *>(base) + view.offset;
 }
 
 NRT_STATUS tensor_get_device_address(const tensor_t *tensor, uint64_t *pa, uint64_t *allocated,
                                      uint32_t *hbm_index) {
-  NRT_STATUS status = check_access(tensor, "address", 0, 0);
+  view_t view;
+  NRT_STATUS status = check_access(tensor, "address", 0, 0, &view);
   if (status != NRT_SUCCESS)
     return status;
-  if (!is_device(tensor)) {
+  if (!is_device(view)) {
     NLOG_ERROR(NLOG_TDRV, "tensor address: {} is not in device memory", name_of(tensor));
     return NRT_INVALID;
   }
-  const dmem_t *mem = tensor->storage->mem;
+  const dmem_t *mem = view.storage->mem;
   if (pa != nullptr)
-    *pa = dmem_get_pa(mem) + tensor->offset;
+    *pa = dmem_get_pa(mem) + view.offset;
   if (allocated != nullptr)
     *allocated = mem->allocated_size;
   if (hbm_index != nullptr)
@@ -373,17 +402,42 @@ NRT_STATUS tensor_get_device_address(const tensor_t *tensor, uint64_t *pa, uint6
   return NRT_SUCCESS;
 }
 
-void tensor_release_all(tdrv_t *tdrv) {
-  pthread_mutex_lock(&tdrv->storages_lock);
-  for (tensor_storage_t *storage = tdrv->storages; storage != nullptr;) {
-    tensor_storage_t *next = storage->next;
-    dmem_free(storage->mem);
-    storage->mem = nullptr;
-    storage->host = nullptr;
-    storage->tdrv = nullptr;
-    storage->next = storage->prev = nullptr;
-    storage = next;
-  }
-  tdrv->storages = nullptr;
-  pthread_mutex_unlock(&tdrv->storages_lock);
+NRT_STATUS tensor_access_begin(const tensor_t *tensor, bool write, tensor_access_t *out) {
+  *out = {};
+  view_t view;
+  NRT_STATUS status = check_access(tensor, write ? "output" : "input", 0, 0, &view);
+  if (status != NRT_SUCCESS)
+    return status;
+  tensor_storage_acquire(view.storage);
+  tensor_storage_device_begin(view.storage, write);
+  *out = {view.storage, write};
+  return NRT_SUCCESS;
+}
+
+void tensor_access_end(const tensor_access_t *access) {
+  if (access->storage == nullptr)
+    return;
+  tensor_storage_device_end(access->storage, access->write);
+  tensor_storage_release(access->storage);
+}
+
+void tensor_output_completed(tensor_t *tensor) {
+  completion_add(&tensor->completion);
+}
+
+NRT_STATUS tensor_check_output_completion(const tensor_t *tensor, int64_t timeout,
+                                          uint64_t expected) {
+  uint64_t seen = 0;
+  NRT_STATUS status = completion_wait(&tensor->completion, expected, timeout, kNoticeInterval,
+                                      name_of(tensor), &seen);
+  if (status != NRT_SUCCESS)
+    NLOG_ERROR(NLOG_TDRV, "tensor {}: {} of {} executions completed {}", name_of(tensor), seen,
+               expected,
+               status == NRT_CLOSED ? "when the runtime was closed"
+                                    : fmt::format("within {} microseconds", timeout));
+  return status;
+}
+
+void tensor_reset_output_completion(tensor_t *tensor) {
+  completion_reset(&tensor->completion);
 }

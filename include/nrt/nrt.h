@@ -313,7 +313,11 @@ NRT_STATUS nrt_tensor_allocate_slice(const nrt_tensor_t *tensor_source, size_t o
  */
 void nrt_tensor_free(nrt_tensor_t **tensor);
 
-/* Blocking copies out of and into a tensor. NRT_INVALID: outside the tensor. */
+/*
+ * Blocking copies out of and into a tensor. A read waits for running executions that write the
+ * tensor, a write (memset and copy too) also for those that read it. 0 bytes move nothing.
+ * NRT_INVALID: outside the tensor, or an empty one.
+ */
 NRT_STATUS nrt_tensor_read(const nrt_tensor_t *tensor, void *buf, size_t offset, size_t size);
 NRT_STATUS nrt_tensor_write(nrt_tensor_t *tensor, const void *buf, size_t offset, size_t size);
 
@@ -327,7 +331,7 @@ NRT_STATUS nrt_tensor_read_batch(const nrt_tensor_batch_t *batches, uint64_t num
 NRT_STATUS nrt_tensor_write_batch(const nrt_tensor_batch_t *batches, uint64_t num_batches,
                                   bool unsafe);
 
-/* Between any two tensors; two device tensors must share an HBM, else NRT_INVALID. */
+/* Between any two tensors, as memmove; two device tensors must share an HBM, else NRT_INVALID. */
 NRT_STATUS nrt_tensor_copy(const nrt_tensor_t *src, size_t src_offset, nrt_tensor_t *dst,
                            size_t dst_offset, size_t size);
 
@@ -349,8 +353,9 @@ NRT_STATUS nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
 
 /*
  * Waits until the tensor was written by `expected_completion_count` executions since its counter
- * was reset; `timeout` in microseconds, negative for ever. NRT_TIMEOUT: not in time. Not
- * implemented yet: no execution counts, so only a count of 0 is met; otherwise NRT_INVALID.
+ * was reset; `timeout` in microseconds, negative for ever (with a WARN line every 30 seconds).
+ * NRT_TIMEOUT: not in time; NRT_CLOSED: nrt_close was called meanwhile. A slice has a counter of
+ * its own. Needs no initialised runtime; without one no handle is alive (NRT_INVALID_HANDLE).
  */
 NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor, int64_t timeout,
                                               uint64_t expected_completion_count);

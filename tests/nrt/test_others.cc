@@ -196,10 +196,4 @@ TEST_F(UnsupportedInit, AnswersAndWarnsOnce) {
   EXPECT_QUIET(NRT_SUCCESS, nrt_async_drain_queued_execs(0));
   nrt_ucode_info ucode{};
   EXPECT_REFUSED(NRT_INVALID, nrt_set_pool_eng_ucode(&ucode));
-  nrt_tensor_t *t = device_tensor(64);
-  EXPECT_QUIET(NRT_SUCCESS, nrt_tensor_reset_output_completion(t));
-  EXPECT_QUIET(NRT_SUCCESS, nrt_tensor_check_output_completion(t, 0, 0));
-  EXPECT_EQ(NRT_INVALID, nrt_tensor_check_output_completion(t, 0, 1));
-  EXPECT_REFUSED(NRT_INVALID, nrt_tensor_check_output_completion(nullptr, 0, 0));
-  nrt_tensor_free(&t);
 }
