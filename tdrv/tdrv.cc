@@ -10,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/nlog.h"
+#include "tdrv/core_reset.h"
 #include "tdrv/state.h"
 
 namespace {
@@ -181,8 +182,14 @@ NRT_STATUS set_up(tdrv_t *tdrv) {
   NRT_STATUS status = claim_cores(tdrv);
   if (status == NRT_SUCCESS)
     status = open_devices(tdrv);
+  if (status == NRT_SUCCESS && tdrv->options.reset_cores)
+    status = core_reset_all(tdrv);
+  if (status == NRT_SUCCESS)
+    status = core_init_mark(tdrv, false);
   if (status == NRT_SUCCESS)
     status = init_cores(tdrv);
+  if (status == NRT_SUCCESS)
+    status = core_init_mark(tdrv, true);
   return status;
 }
 
@@ -191,6 +198,8 @@ NRT_STATUS set_up(tdrv_t *tdrv) {
 NRT_STATUS tdrv_options_from_env(tdrv_options_t *options) {
   NRT_STATUS status =
       env_bool("NEURON_RT_CONTIGUOUS_SCRATCHPAD", true, &options->want_contiguous_scratchpad);
+  if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_RT_RESET_CORES", true, &options->reset_cores);
   if (status == NRT_SUCCESS)
     status = page_size_from_env(options);
   if (status == NRT_SUCCESS)

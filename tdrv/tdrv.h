@@ -28,16 +28,18 @@ struct tdrv_options_t {
   bool io_placement_at_load = true;  // false: NEURON_RT_IO_PLACEMENT=bind
   // The caller has claimed exactly these cores already; the claim passes to tdrv.
   bool cores_claimed = false;
+  bool reset_cores = true;  // false: NEURON_RT_RESET_CORES=0
 };
 
 // Reads NEURON_RT_CONTIGUOUS_SCRATCHPAD, NEURON_SCRATCHPAD_PAGE_SIZE (or
-// NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB), NEURON_RT_IO_PLACEMENT.
+// NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB), NEURON_RT_IO_PLACEMENT, NEURON_RT_RESET_CORES.
 NRT_STATUS tdrv_options_from_env(tdrv_options_t *options);
 
 struct tdrv_t;
 
-// Claims the cores, opens the devices, sets up accounting, bounce buffers, allocators and (empty)
-// arenas. Everything is undone on failure. NRT_FAILURE: cores taken by another process.
+// Claims the cores, opens the devices, resets the cores, sets up accounting, bounce buffers,
+// allocators and (empty) arenas. Everything is undone on failure. NRT_FAILURE: cores taken by
+// another process.
 NRT_STATUS tdrv_init(hal_t *hal, const tdrv_options_t *options, tdrv_t **out);
 // All models must be gone. Releases what is left and the claim.
 void tdrv_close(tdrv_t *tdrv);

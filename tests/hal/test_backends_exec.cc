@@ -12,6 +12,8 @@
 #include "hal/notification.h"
 #include "hal/program.h"
 #include "hal/regs.h"
+#include "hal/reset.h"
+#include "hal/scrub.h"
 #include "hal/sync.h"
 #include "hal/window.h"
 #include "tests/hal/backends_fixture.h"
@@ -270,4 +272,62 @@ TEST_P(BackendsExec, ZeroCopy) {
   EXPECT_EQ(read(c, 4096, 1)[0], 0);
   EXPECT_EQ(hal_mem_buf_zerocopy(device, c.handle, sent.data(), 3 << 20, 1, true), -EINVAL);
   EXPECT_EQ(hal_mem_buf_zerocopy(device, 999, sent.data(), 0, 1, true), -EINVAL);
+}
+
+// Cores go back to a known state; memory stays.
+TEST_P(BackendsExec, Resets) {
+  open("trn2.3xlarge");
+  chunk c = make(4096);
+  write(c, 0, pattern(4096));
+  for (uint32_t core : {2u, 3u})
+    EXPECT_EQ(hal_semaphore_write(device, core, 9, 1), 0);
+  uint32_t id = 0, other = 0;
+  ASSERT_EQ(hal_cores_reset_start(device, 1u << 2, &id), 0);
+  EXPECT_EQ(id, static_cast<uint32_t>(getpid()));
+  EXPECT_EQ(hal_cores_reset_start(device, 1u << 3, &other), -EBUSY);
+  EXPECT_EQ(hal_cores_reset_wait(device, id), 0);
+  EXPECT_EQ(hal_cores_reset_wait(device, id), -EIO);  // nobody asked any more
+  uint32_t value = 9;
+  EXPECT_EQ(hal_semaphore_read(device, 2, 9, &value), 0);
+  EXPECT_EQ(value, 0u);
+  EXPECT_EQ(hal_semaphore_read(device, 3, 9, &value), 0);
+  EXPECT_EQ(value, 1u);
+  EXPECT_EQ(read(c, 0, 4096), pattern(4096));
+  // One that was not waited for is, first.
+  ASSERT_EQ(hal_cores_reset_start(device, 1u << 2, &id), 0);
+  EXPECT_EQ(hal_cores_reset(device, 1u << 3), 0);
+  EXPECT_EQ(hal_semaphore_read(device, 3, 9, &value), 0);
+  EXPECT_EQ(value, 0u);
+}
+
+TEST_P(BackendsExec, Scrub) {
+  mock_dev_options_t options = {};
+  options.instance = "trn1.2xlarge";
+  options.hbm_size = uint64_t{2} << 30;
+  open(options);
+  chunk c = make(8192, 1), elsewhere = make(4096, 0);
+  EXPECT_EQ(hal_hbm_scrub_wait(device, 1, 1), -EPERM);  // none was started
+  EXPECT_EQ(hal_hbm_scrub_start(device, 1, 2, 0), -EPERM);
+  ASSERT_EQ(hal_hbm_scrub_start(device, 1, 1, 0x04030201), 0);
+  EXPECT_EQ(hal_hbm_scrub_wait(device, 1, 1), 0);
+  EXPECT_EQ(read(c, 4090, 8), (std::vector<uint8_t>{3, 4, 1, 2, 3, 4, 1, 2}));
+  EXPECT_EQ(read(elsewhere, 0, 4), (std::vector<uint8_t>(4, 0)));
+}
+
+TEST_P(BackendsExec, DmabufExport) {
+  open("trn2.3xlarge");
+  chunk c = make(8192);
+  uint64_t cookie = 0, pa = 0;
+  ASSERT_EQ(hal_mem_get_info(device, c.handle, &cookie, &pa), 0);
+  void *va = nullptr;
+  ASSERT_EQ(hal_mem_map(device, cookie, 8192, PROT_READ | PROT_WRITE, &va), 0);
+  int fd = -1;
+  ASSERT_EQ(hal_dmabuf_export(device, static_cast<char *>(va) + 4096, 4096, &fd), 0);
+  EXPECT_GE(fd, 0);
+  EXPECT_EQ(::close(fd), 0);
+  fd = -7;
+  int local = 0;
+  EXPECT_EQ(hal_dmabuf_export(device, &local, 4, &fd), -EINVAL);
+  EXPECT_EQ(fd, -7);
+  EXPECT_EQ(hal_mem_unmap(device, va, 8192), 0);
 }
