@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "hal/hal_impl.h"
+#include "hal/window.h"
 #include "uapi/neuron_ioctl.h"
 #include "uapi/neuron_shared.h"
 
@@ -303,13 +304,11 @@ int hal_hbm_size(hal_device_t *device, uint32_t hbm_index, uint64_t *size) {
   const hal_arch_t *arch = device->hal->arch;
   if (hbm_index >= arch->hbm_count)
     return -EINVAL;
-  struct neuron_ioctl_resource_mmap_info arg = {};
-  arg.block = NEURON_MMAP_BLOCK_HBM;
-  arg.block_id = hbm_index;
-  arg.resource = NEURON_MMAP_RESOURCE_DMEM;
-  int result = hal_device_request(device, NEURON_IOCTL_RESOURCE_MMAP_INFO, &arg);
+  uint64_t cookie = 0, mapped = 0;
+  int result = hal_window_info(device, NEURON_MMAP_BLOCK_HBM, hbm_index, NEURON_MMAP_RESOURCE_DMEM,
+                               &cookie, &mapped);
   if (result != 0 && result != -EINVAL)
     return result;
-  *size = result == 0 && arg.size != 0 ? arg.size : arch->hbm_size;
+  *size = result == 0 && mapped != 0 ? mapped : arch->hbm_size;
   return 0;
 }

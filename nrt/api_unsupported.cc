@@ -31,14 +31,6 @@ extern "C" {
 
 // --- device ranges -------------------------------------------------------------------------------
 
-NRT_STATUS nrt_get_dmabuf_fd(uint64_t, uint64_t, int *) {
-  UNSUPPORTED_GUARDED(NRT_INVALID);
-}
-
-NRT_STATUS nrt_get_hbm_mmap_va(int, int, void **, size_t *) {
-  UNSUPPORTED_GUARDED(NRT_INVALID);
-}
-
 // "No adaptor matches".
 NRT_STATUS nrt_get_attached_efa_bdf(const void *, char *, size_t *) {
   UNSUPPORTED_GUARDED(NRT_FAILURE);

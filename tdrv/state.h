@@ -8,9 +8,15 @@
 
 struct tensor_storage_t;
 
+struct tdrv_hbm_map_t {
+  void *va;  // NULL: not mapped yet
+  uint64_t size;
+};
+
 struct tdrv_device_t {
   hal_device_t *device;
   dmem_device_t *stats;
+  tdrv_hbm_map_t hbms[HAL_MAX_HBM];  // whole HBMs, under storages_lock (export.cc)
 };
 
 struct tdrv_t {

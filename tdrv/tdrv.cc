@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/nlog.h"
 #include "tdrv/core_reset.h"
+#include "tdrv/export.h"
 #include "tdrv/state.h"
 
 namespace {
@@ -201,6 +202,10 @@ NRT_STATUS tdrv_options_from_env(tdrv_options_t *options) {
   if (status == NRT_SUCCESS)
     status = env_bool("NEURON_RT_RESET_CORES", true, &options->reset_cores);
   if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_RT_MAP_HBM", false, &options->map_hbm);
+  if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_RT_ENABLE_P2P", true, &options->p2p);
+  if (status == NRT_SUCCESS)
     status = page_size_from_env(options);
   if (status == NRT_SUCCESS)
     status = io_placement_from_env(options);
@@ -240,6 +245,7 @@ void tdrv_close(tdrv_t *tdrv) {
   tensor_release_all(tdrv);
   while (tdrv->tpbs_ready > 0)
     fini_tpb(&tdrv->tpbs[--tdrv->tpbs_ready]);
+  tdrv_unmap_hbms(tdrv);
   for (uint32_t i = 0; tdrv->devices != nullptr && i < tdrv->num_devices; ++i) {
     if (tdrv->devices[i].stats != nullptr)
       dmem_device_destroy(tdrv->devices[i].stats);

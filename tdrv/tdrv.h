@@ -29,10 +29,13 @@ struct tdrv_options_t {
   // The caller has claimed exactly these cores already; the claim passes to tdrv.
   bool cores_claimed = false;
   bool reset_cores = true;  // false: NEURON_RT_RESET_CORES=0
+  bool map_hbm = false;     // whole HBMs may be mapped for the CPU (NEURON_RT_MAP_HBM)
+  bool p2p = true;          // memory may be exported as dma-buf (NEURON_RT_ENABLE_P2P)
 };
 
 // Reads NEURON_RT_CONTIGUOUS_SCRATCHPAD, NEURON_SCRATCHPAD_PAGE_SIZE (or
-// NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB), NEURON_RT_IO_PLACEMENT, NEURON_RT_RESET_CORES.
+// NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB), NEURON_RT_IO_PLACEMENT, NEURON_RT_RESET_CORES,
+// NEURON_RT_MAP_HBM, NEURON_RT_ENABLE_P2P.
 NRT_STATUS tdrv_options_from_env(tdrv_options_t *options);
 
 struct tdrv_t;

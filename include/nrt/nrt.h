@@ -361,11 +361,18 @@ NRT_STATUS nrt_tensor_check_output_completion(const nrt_tensor_t *output_tensor,
                                               uint64_t expected_completion_count);
 NRT_STATUS nrt_tensor_reset_output_completion(nrt_tensor_t *output_tensor);
 
-/* File descriptor that exports a device range to other devices. Not implemented yet: NRT_INVALID,
- * which clients take as "continue without". */
+/*
+ * dma-buf descriptor that exports [va, va + size) to other devices; `va` comes from
+ * nrt_tensor_get_va. The caller closes it. NRT_INVALID: no mapped device memory, exporting is off
+ * (NEURON_RT_ENABLE_P2P=0), or the driver cannot; NRT_RESOURCE: no descriptor left.
+ */
 NRT_STATUS nrt_get_dmabuf_fd(uint64_t va, uint64_t size, int *fd);
 
-/* Host mapping of a whole HBM. Not implemented yet: NRT_INVALID. */
+/*
+ * CPU mapping of a whole HBM of device `device_id`, valid until nrt_close. NRT_INVALID_HANDLE: past
+ * the device's last HBM; NRT_INVALID: not a device of this process, NEURON_RT_MAP_HBM is not set,
+ * or the chip has no such mapping (Trn1, Inf2).
+ */
 NRT_STATUS nrt_get_hbm_mmap_va(int device_id, int hbm_idx, void **addr, size_t *size);
 
 /* PCI address of the network adaptor nearest to a device address. Not implemented yet:
