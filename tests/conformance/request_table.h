@@ -125,17 +125,3 @@ constexpr request_row_t REQUESTS[] = {
 #undef GATED_ROW
 #undef MISC_ROW
 static_assert(sizeof(REQUESTS) / sizeof(REQUESTS[0]) == 94);
-
-// Requests without behaviour so far (mock_dev/README.md).
-constexpr uint32_t PENDING[] = {
-    NEURON_IOCTL_DEVICE_RESET,    NEURON_IOCTL_DEVICE_READY,   NEURON_IOCTL_NC_RESET,
-    NEURON_IOCTL_NC_RESET_READY,  NEURON_IOCTL_POST_METRIC,    NEURON_IOCTL_READ_HW_COUNTERS,
-    NEURON_IOCTL_HBM_SCRUB_START, NEURON_IOCTL_HBM_SCRUB_WAIT, NEURON_IOCTL_DMABUF_FD,
-};
-
-inline bool pending(uint32_t request) {
-  for (uint32_t p : PENDING)
-    if (p == request)
-      return true;
-  return false;
-}

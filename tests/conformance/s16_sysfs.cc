@@ -2,8 +2,6 @@
 // Section 16: counters in sysfs files (uapi.md 11).
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "tests/conformance/memory.h"
 #include "uapi/neuron_datastore.h"
 
@@ -21,32 +19,22 @@ std::string core_dir(uint32_t core) {
 
 }  // namespace
 
-// Reading files is the fixture's; numbers are the tests'.
-#define COUNTER(path) number_of(read_file((path).c_str()), path)
-
-static uint64_t number_of(const std::string &text, const std::string &path) {
-  char *end = nullptr;
-  uint64_t n = strtoull(text.c_str(), &end, 10);
-  EXPECT_TRUE(end != text.c_str() && (*end == '\n' || *end == '\0')) << path << ": " << text;
-  return n;
-}
-
 TEST_P(S16_Core, Memory_OfTheChunksCore) {
   for (bool host : {false, true}) {
     std::string kind = std::string("memory_usage/") + (host ? "host_mem" : "device_mem") + "/";
-    uint64_t before0 = COUNTER(core_dir(0) + kind + "total");
-    uint64_t before1 = COUNTER(core_dir(1) + kind + "total");
+    uint64_t before0 = number_in(core_dir(0) + kind + "total");
+    uint64_t before1 = number_in(core_dir(1) + kind + "total");
     chunk_t a = alloc(dev, {.size = 5000, .host = host, .nc_id = 1});
     chunk_t b = alloc(dev, {.size = 3 * PAGE, .host = host, .nc_id = 1});
-    EXPECT_EQ(COUNTER(core_dir(0) + kind + "total"), before0);
-    EXPECT_EQ(COUNTER(core_dir(1) + kind + "total"), before1 + 5 * PAGE);
-    EXPECT_EQ(COUNTER(core_dir(1) + kind + "present"), 3 * PAGE);  // the last change
+    EXPECT_EQ(number_in(core_dir(0) + kind + "total"), before0);
+    EXPECT_EQ(number_in(core_dir(1) + kind + "total"), before1 + 5 * PAGE);
+    EXPECT_EQ(number_in(core_dir(1) + kind + "present"), 3 * PAGE);  // the last change
     ASSERT_EQ(free_chunk(dev, a.handle), 0);
-    EXPECT_EQ(COUNTER(core_dir(1) + kind + "total"), before1 + 3 * PAGE);
-    EXPECT_EQ(COUNTER(core_dir(1) + kind + "present"), 2 * PAGE);
-    EXPECT_EQ(COUNTER(core_dir(1) + kind + "peak"), before1 + 5 * PAGE);
+    EXPECT_EQ(number_in(core_dir(1) + kind + "total"), before1 + 3 * PAGE);
+    EXPECT_EQ(number_in(core_dir(1) + kind + "present"), 2 * PAGE);
+    EXPECT_EQ(number_in(core_dir(1) + kind + "peak"), before1 + 5 * PAGE);
     ASSERT_EQ(free_chunk(dev, b.handle), 0);
-    EXPECT_EQ(COUNTER(core_dir(1) + kind + "total"), before1);
+    EXPECT_EQ(number_in(core_dir(1) + kind + "total"), before1);
   }
 }
 
@@ -73,11 +61,11 @@ TEST_P(S16_Category, Device_OnTheChunksCore) {
   for (const auto &row : rows) {
     SCOPED_TRACE(row.category);
     std::string file = core_dir(1) + "memory_usage/device_mem/" + row.name + "/total";
-    uint64_t before = COUNTER(file);
+    uint64_t before = number_in(file);
     chunk_t c = alloc(dev, {.size = 3 * PAGE, .nc_id = 1, .category = row.category});
-    EXPECT_EQ(COUNTER(file), before + 3 * PAGE);
+    EXPECT_EQ(number_in(file), before + 3 * PAGE);
     ASSERT_EQ(free_chunk(dev, c.handle), 0);
-    EXPECT_EQ(COUNTER(file), before);
+    EXPECT_EQ(number_in(file), before);
   }
 }
 
@@ -99,11 +87,11 @@ TEST_P(S16_Category, Host_OnTheDevice) {
   for (const auto &row : rows) {
     SCOPED_TRACE(row.category);
     std::string file = DEVICE + "stats/memory_usage/host_mem/" + row.name + "/total";
-    uint64_t before = COUNTER(file);
+    uint64_t before = number_in(file);
     chunk_t c = alloc(dev, {.size = 3 * PAGE, .host = true, .nc_id = 1, .category = row.category});
-    EXPECT_EQ(COUNTER(file), before + 3 * PAGE);
+    EXPECT_EQ(number_in(file), before + 3 * PAGE);
     ASSERT_EQ(free_chunk(dev, c.handle), 0);
-    EXPECT_EQ(COUNTER(file), before);
+    EXPECT_EQ(number_in(file), before);
   }
 }
 
@@ -122,14 +110,14 @@ TEST_P(S16_Datastore, AddedAtRelease) {
   count(NEURON_NDS_INFERENCE_COUNT, 40);
   count(NEURON_NDS_MAC_COUNT, 1000);
   count(NEURON_NDS_NC_TIME_IN_USE, 555);
-  EXPECT_EQ(COUNTER(core_dir(1) + "status/success/total"), 0u);
+  EXPECT_EQ(number_in(core_dir(1) + "status/success/total"), 0u);
   ASSERT_EQ(io(NEURON_IOCTL_RELEASE_NEURON_DS, &ds), 0);
   EXPECT_EQ(dev.unmap(va, ds.size), 0);
-  EXPECT_EQ(COUNTER(core_dir(1) + "status/success/total"), 7u);
-  EXPECT_EQ(COUNTER(core_dir(1) + "status/timeout/total"), 2u);
-  EXPECT_EQ(COUNTER(core_dir(1) + "other_info/model_load_count/total"), 3u);
-  EXPECT_EQ(COUNTER(core_dir(1) + "other_info/inference_count/total"), 40u);
-  EXPECT_EQ(COUNTER(core_dir(1) + "other_info/flop_count/total"), 2000u);  // 2 x MAC
-  EXPECT_EQ(COUNTER(core_dir(1) + "other_info/nc_time_in_use/total"), 555u);
-  EXPECT_EQ(COUNTER(core_dir(0) + "status/success/total"), 0u);
+  EXPECT_EQ(number_in(core_dir(1) + "status/success/total"), 7u);
+  EXPECT_EQ(number_in(core_dir(1) + "status/timeout/total"), 2u);
+  EXPECT_EQ(number_in(core_dir(1) + "other_info/model_load_count/total"), 3u);
+  EXPECT_EQ(number_in(core_dir(1) + "other_info/inference_count/total"), 40u);
+  EXPECT_EQ(number_in(core_dir(1) + "other_info/flop_count/total"), 2000u);  // 2 x MAC
+  EXPECT_EQ(number_in(core_dir(1) + "other_info/nc_time_in_use/total"), 555u);
+  EXPECT_EQ(number_in(core_dir(0) + "status/success/total"), 0u);
 }

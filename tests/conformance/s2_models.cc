@@ -219,6 +219,6 @@ TEST_P(S2_4_Topology, Neighbours) {
       text += (text.empty() ? "" : ", ") + std::to_string(n);
     std::string path =
         "/sys/class/neuron_device/neuron" + std::to_string(device) + "/connected_devices";
-    EXPECT_EQ(read_file(path.c_str()), text + "\n");
+    EXPECT_EQ(read_file(path), text + "\n");
   }
 }

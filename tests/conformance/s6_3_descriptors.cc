@@ -343,6 +343,32 @@ TEST_P(S6_3_CopyStart, TailsAdvanceAndWrap) {
   EXPECT_EQ(bytes_of(dev, s.dst.handle, 31 * 4, 4), std::vector<uint8_t>({'w', 'r', 'a', 'p'}));
 }
 
+// v3 masks ring-id errors of the cores' engines; elsewhere a wrong one aborts (6.1).
+TEST_P(S6_3_CopyStart, RingIds) {
+  uint32_t last_core_engine = model().cores * 16 - 1, copy_engine = model().cores * 16;
+  for (uint32_t engine : {0u, last_core_engine, copy_engine}) {
+    SCOPED_TRACE(engine);
+    setup_t s = set_up(dev, engine, 5, false);
+    ASSERT_EQ(buf_write(dev, s.src.handle, 0, "ring", 4), 0);
+    descriptor_t tx = tx_descriptor(s.src.pa, 4), rx = rx_descriptor(s.dst.pa, 4);
+    tx.word0 ^= 3u << 24;  // 2: a new ring starts at 1
+    ASSERT_EQ(write_descriptors(dev, s.tx.handle, 0, &tx, 1, TX), 0);
+    ASSERT_EQ(write_descriptors(dev, s.rx.handle, 0, &rx, 1, RX), 0);
+    EXPECT_EQ(copy_start(dev, engine, 5, 1, 1), 0);
+    if (!v2() && engine != copy_engine) {
+      ASSERT_TRUE(drained(dev, engine, 5));
+      EXPECT_EQ(bytes_of(dev, s.dst.handle, 0, 4), std::vector<uint8_t>({'r', 'i', 'n', 'g'}));
+    } else {
+      EXPECT_EQ(bytes_of(dev, s.dst.handle, 0, 4), std::vector<uint8_t>(4, 0));
+      EXPECT_EQ(queue_state(dev, engine, 5).tx.sw_status, 3u);  // aborted
+      neuron_dma_eng_state state = {};
+      neuron_ioctl_dma_eng_get_state arg = {engine, &state};
+      ASSERT_EQ(io(NEURON_IOCTL_DMA_ENG_GET_STATE, &arg), 0);
+      EXPECT_EQ(state.tx_state, 3u);
+    }
+  }
+}
+
 TEST_P(S6_3_CopyStart, Checks) {
   set_up(dev, 4, 6, false);
   EXPECT_EQ(copy_start(dev, 132, 0, 1, 1), -EINVAL);

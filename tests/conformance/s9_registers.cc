@@ -177,6 +177,18 @@ TEST_P(S9_Log, Printk) {
   EXPECT_EQ(printk(misc, hole.hole(), 513), -EFAULT);  // before the text
 }
 
+TEST_P(S9_Log, Printk_IsALineOfTheKernelLog) {
+  NEEDS_BACKSTAGE();
+  ASSERT_EQ(printk(misc, "a conformance line", 19), 0);
+  ASSERT_EQ(printk(misc, "not this one", 12), -EBADMSG);
+  bool found = false;
+  for (const std::string &line : backstage().kernel_log()) {
+    found |= line.find("a conformance line") != std::string::npos;
+    EXPECT_EQ(line.find("not this one"), std::string::npos);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST_P(S9_Log, PidStateDump) {
   for (uint32_t core : {512u, 513u, UINT32_MAX})
     EXPECT_EQ(pid_dump(misc, core), -ENOENT);

@@ -2,6 +2,7 @@
 #include "tests/conformance/target.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "hal/kernel.h"
 #include "hal/mock.h"
@@ -28,8 +29,33 @@ int backstage_t::open(int32_t pid, uint32_t device, hal_lane_t lane) const {
   return mock_open(host, pid, path, lane == HAL_LANE_MISC ? O_WRONLY : O_RDWR);
 }
 
-target_t::target_t(const case_t &c) {
-  mock_dev_options_t options = {};
+void backstage_t::fail_next(uint32_t what) const {
+  mock_fault_t fault = {};
+  fault.request = what;
+  fault.nth = 1;
+  fault.error = EIO;
+  EXPECT_EQ(mock_set_faults(host, &fault, 1), 0);
+}
+
+std::vector<std::string> backstage_t::kernel_log() const {
+  std::vector<std::string> lines;
+  char line[1024];
+  uint64_t next = 0;
+  while (mock_kernel_log_read(host, &next, line, sizeof(line)) >= 0)
+    lines.push_back(line);
+  return lines;
+}
+
+ssize_t backstage_t::write_file(const std::string &path, const std::string &text) const {
+  int fd = mock_open(host, getpid(), path.c_str(), O_WRONLY);
+  if (fd < 0)
+    return fd;
+  ssize_t written = mock_write(host, getpid(), fd, text.data(), text.size());
+  mock_close(host, getpid(), fd);
+  return written;
+}
+
+target_t::target_t(const case_t &c, mock_dev_options_t options) {
   options.instance = c.instance;
   if (mock_host_create(&options, &backstage.host) != 0)
     return;
@@ -53,7 +79,9 @@ target_t::~target_t() {
 }
 
 void Conformance::SetUp() {
-  target = std::make_unique<target_t>(GetParam());
+  mock_dev_options_t options = {};
+  adjust(&options);
+  target = std::make_unique<target_t>(GetParam(), options);
   ASSERT_NE(target->be, nullptr);
   dev = open(SELF);
   misc = open(SELF, HAL_LANE_MISC);
@@ -66,10 +94,18 @@ fd_t Conformance::open(int32_t pid, hal_lane_t lane, uint32_t device) {
   return {target.get(), pid, fd};
 }
 
-std::string Conformance::read_file(const char *path) const {
+std::string Conformance::read_file(const std::string &path) const {
   char text[4096];
-  ssize_t got = target->ops->read_file(target->be, path, text, sizeof(text));
+  ssize_t got = target->ops->read_file(target->be, path.c_str(), text, sizeof(text));
   return got < 0 ? std::string() : std::string(text, static_cast<size_t>(got));
+}
+
+uint64_t Conformance::number_in(const std::string &path) const {
+  std::string text = read_file(path);
+  char *end = nullptr;
+  uint64_t n = strtoull(text.c_str(), &end, 10);
+  EXPECT_TRUE(end != text.c_str() && (*end == '\n' || *end == '\0')) << path << ": " << text;
+  return n;
 }
 
 std::vector<case_t> cases_of(std::vector<const char *> instances) {

@@ -75,6 +75,12 @@ struct backstage_t {
   }
   void exit(int32_t pid) const { mock_process_exit(host, pid); }
   void *dram(uint64_t pa, uint64_t size) const { return mock_dram(host, 0, pa, size); }
+  // Makes the next thing of this kind fail: MOCK_FAULT_RESET, MOCK_FAULT_MAILBOX.
+  void fail_next(uint32_t what) const;
+  // Lines of the kernel log so far.
+  std::vector<std::string> kernel_log() const;
+  // Bytes written to a sysfs file, or -errno.
+  ssize_t write_file(const std::string &path, const std::string &text) const;
 };
 
 struct target_t {
@@ -84,7 +90,8 @@ struct target_t {
   mock_route route;  // kernel back end only
   bool owns_host = false;
 
-  explicit target_t(const case_t &c);
+  // `options`: how the machine differs from a fresh one of its type.
+  explicit target_t(const case_t &c, mock_dev_options_t options = {});
   ~target_t();
   target_t(const target_t &) = delete;
   target_t &operator=(const target_t &) = delete;
@@ -116,6 +123,8 @@ class Conformance : public testing::TestWithParam<case_t> {
  protected:
   void SetUp() override;
   void TearDown() override { target.reset(); }
+  // Suites of machines that are set up differently.
+  virtual void adjust(mock_dev_options_t *) const {}
 
   long io(uint32_t request, void *arg) const { return dev.io(request, arg); }
   long io_misc(uint32_t request, void *arg) const { return misc.io(request, arg); }
@@ -126,7 +135,9 @@ class Conformance : public testing::TestWithParam<case_t> {
   bool v2() const { return model().architecture == NEURON_ARCH_V2; }
   const backstage_t &backstage() const { return target->backstage; }
   // Content of a sysfs file, "" when there is none.
-  std::string read_file(const char *path) const;
+  std::string read_file(const std::string &path) const;
+  // The number a sysfs file holds.
+  uint64_t number_in(const std::string &path) const;
 
   std::unique_ptr<target_t> target;
   fd_t dev = {};   // device 0, device lane
@@ -143,6 +154,12 @@ std::string case_name(const testing::TestParamInfo<case_t> &info);
 // One suite name per section of the sheet, over the instances named.
 #define CONFORMANCE_SUITE(suite, ...)  \
   class suite : public Conformance {}; \
+  INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(cases_of({__VA_ARGS__})), case_name)
+// The same, with a statement about `options` (mock_dev_options_t *).
+#define CONFORMANCE_SUITE_WITH(suite, change, ...)                      \
+  class suite : public Conformance {                                    \
+    void adjust(mock_dev_options_t *options) const override { change; } \
+  };                                                                    \
   INSTANTIATE_TEST_SUITE_P(, suite, testing::ValuesIn(cases_of({__VA_ARGS__})), case_name)
 #define V2_AND_V3 "trn1.2xlarge", "trn2.3xlarge"
 
