@@ -8,6 +8,7 @@
 
 #include "neff/neff.h"
 #include "tools/json_out.h"
+#include "tools/npy.h"
 
 namespace {
 
@@ -43,18 +44,15 @@ bytes_t pattern(size_t size, unsigned seed) {
   return out;
 }
 
-// NumPy 1.0, header padded to 128 bytes as NumPy writes it.
-bytes_t npy(std::string_view descr, std::string_view shape, const bytes_t &data) {
-  std::string header =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr, shape);
-  header.resize(128 - 10 - 1, ' ');
-  header += '\n';
-  std::string text = std::string("\x93NUMPY\x01\x00", 8);
-  text += static_cast<char>(header.size());
-  text += '\0';
-  bytes_t out = bytes_of(text + header);
-  out.insert(out.end(), data.begin(), data.end());
-  return out;
+// A 32 x 32 float array of the pattern.
+NRT_STATUS weights_npy(uint32_t core, finding_sink &findings, bytes_t *out) {
+  bytes_t data = pattern(4096, core);
+  npy_array array;
+  array.kind = 'f';
+  array.item_size = 4;
+  array.shape = {32, 32};
+  array.data = data;
+  return npy_write(array, "weights.npy", findings, out);
 }
 
 void put_shape(json_out &json, const std::vector<uint64_t> &shape) {
@@ -331,7 +329,9 @@ NRT_STATUS neff_sample_build(const neff_sample_options &options, finding_sink &f
       members[directory + e.file + ".json"] = bytes_of(engine_json(e));
       members[directory + e.file + ".bin"] = idle_stream(options.cores);
     }
-    members[directory + "weights.npy"] = npy("<f4", "(32, 32)", pattern(4096, core));
+    status = weights_npy(core, findings, &members[directory + "weights.npy"]);
+    if (status != NRT_SUCCESS)
+      return status;
     members[directory + "bias.bin"] = pattern(1000, 100 + core);
     members[directory + "staged.bin"] = pattern(2048, 200 + core);
   }
