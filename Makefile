@@ -51,12 +51,14 @@ tsan: deps
 	@test -f build-tsan/build.ninja || $(MESON_SETUP) build-tsan -Doptimization=1 -Dwerror=false -Db_sanitize=thread -Db_lundef=false
 	@ninja -C build-tsan -j $(JOBS) && .ci/test build-tsan
 
-fuzz:
-	@echo "fuzz: no fuzzers yet, see the status table in README.md" && false
+# FUZZ_SECONDS for each target (600 when not set); FUZZ="npy ioctl" chooses targets. docs/fuzzing.md
+fuzz: build
+	@test -f build-fuzz/build.ninja || CC=clang CXX=clang++ $(MESON_SETUP) build-fuzz -Dfuzzers=true -Doptimization=1 -Dwerror=false -Db_sanitize=address,undefined -Db_lundef=false
+	@ninja -C build-fuzz -j $(JOBS) fuzzers && .ci/fuzz build-fuzz $(FUZZ)
 
 install: build
 	@meson configure $(MESON) -Dprefix=$(PREFIX)
 	@meson install -C $(MESON) --quiet
 
 clean:
-	@rm -rf $(BUILD) build-asan build-tsan
+	@rm -rf $(BUILD) build-asan build-tsan build-fuzz

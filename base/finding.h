@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,13 @@ struct finding {
   std::string where;  // member, then key, variable or byte offset: "sg00/def.json: var.x.size"
   std::string what;   // what is wrong, with the value seen and the limit
 };
+
+// `text` made fit for one log line: control characters escaped, cut (with "...") at `limit` bytes.
+// Names and values come from files and may hold anything.
+std::string finding_line(std::string_view text, size_t limit);
+
+// Longest place or message; what is longer is cut.
+constexpr size_t FINDING_MAX_TEXT = 2048;
 
 class finding_sink {
  public:
@@ -30,10 +38,11 @@ class finding_sink {
 
   // Records a finding and hands its status back, so that `return sink.add(...)` reads well.
   template <typename... Args>
-  NRT_STATUS add(NRT_STATUS status, std::string where, fmt::format_string<Args...> format,
+  NRT_STATUS add(NRT_STATUS status, std::string_view where, fmt::format_string<Args...> format,
                  Args &&...args) {
     findings_.push_back(
-        {status, std::move(where), fmt::format(format, std::forward<Args>(args)...)});
+        {status, finding_line(where, FINDING_MAX_TEXT),
+         finding_line(fmt::format(format, std::forward<Args>(args)...), FINDING_MAX_TEXT)});
     return status;
   }
 

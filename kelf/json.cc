@@ -147,27 +147,6 @@ bool error_offset(std::string_view text, simdjson::error_code error, size_t *out
 
 }  // namespace
 
-std::string json_excerpt(std::string_view text, size_t limit) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); i++) {
-    if (i == limit) {
-      // Not in the middle of a character.
-      while (!out.empty() && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80) {
-        out.pop_back();
-        i--;
-      }
-      out += "...";
-      break;
-    }
-    unsigned char c = static_cast<unsigned char>(text[i]);
-    if (c < 0x20 || c == 0x7F)
-      out += fmt::format("\\x{:02x}", c);
-    else
-      out += text[i];
-  }
-  return out;
-}
-
 std::string json_place::text() const {
   if (!up_)
     return json_excerpt(name_);

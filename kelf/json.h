@@ -15,8 +15,10 @@
 #include "base/finding.h"
 #include "neff/neff.h"
 
-// `text` made fit for one log line: control characters escaped, cut (with "...") at `limit` bytes.
-std::string json_excerpt(std::string_view text, size_t limit = 96);
+// A name or value of a file, short enough to stand in a message.
+inline std::string json_excerpt(std::string_view text, size_t limit = 96) {
+  return finding_line(text, limit);
+}
 
 // Where a value stands. Links point at the callers' stack frames, so building one costs nothing;
 // the text is made only when there is something to report.

@@ -57,20 +57,12 @@ int tool_finish(int code) {
 }
 
 std::string tool_printable(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    auto byte = static_cast<uint8_t>(c);
-    if (byte < 0x20 || byte == 0x7F)
-      out += fmt::format("\\x{:02x}", byte);
-    else
-      out += c;
-  }
-  return out;
+  return finding_line(text, SIZE_MAX);
 }
 
 std::string tool_finding_text(const std::string &file, const finding &f) {
-  std::string where = f.where == file ? "" : tool_printable(f.where) + ": ";
-  return fmt::format("{}: {}{} [{}]\n", tool_printable(file), where, tool_printable(f.what),
+  std::string where = f.where == finding_line(file, FINDING_MAX_TEXT) ? "" : f.where + ": ";
+  return fmt::format("{}: {}{} [{}]\n", tool_printable(file), where, f.what,
                      nrt_get_status_as_str(f.status));
 }
 

@@ -108,6 +108,18 @@ TEST(Nlog, TellsAMistakeOnceAndFallsBack) {
   EXPECT_NE(access((testing::TempDir() + "/no_such_directory").c_str(), F_OK), 0);
 }
 
+// Whatever a file holds, a finding is one line that ends somewhere.
+TEST(Finding, IsOneLineOfBoundedLength) {
+  finding_sink sink;
+  sink.add(NRT_INVALID, "a\nb", "name {}", "\x0c\x7f\xc3\xa4");
+  EXPECT_EQ(sink.all()[0].where, "a\\x0ab");
+  EXPECT_EQ(sink.all()[0].what, "name \\x0c\\x7f\xc3\xa4");
+  finding_sink other;
+  std::string name(FINDING_MAX_TEXT - 1, 'n');
+  other.add(NRT_INVALID, "x", "{}\xc3\xa4 and more", name);
+  EXPECT_EQ(other.all()[0].what, name + "...");  // not half a character
+}
+
 TEST(Finding, FirstStatusWinsAndAllAreKept) {
   finding_sink sink(true);
   EXPECT_EQ(sink.status(), NRT_SUCCESS);

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Writes seed inputs of the fuzz targets.
+
+make_seeds.py NEFF_TOOL OUT --sample WRITE_SAMPLE: OUT/<target>/* from the test suite's sample and by hand. These are
+committed. make_seeds.py NEFF_TOOL OUT NEFF...: from the members of these files instead; compiler output is not kept
+in the repository, `make fuzz` reads it where it is.
+"""
+import gzip
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+ENGINES = ["PE.json", "Activation.json", "Pool.json", "DVE.json", "SP.json"]
+LIMIT = 96 << 10  # longer inputs slow the fuzzer down
+
+tool, out = sys.argv[1], pathlib.Path(sys.argv[2])
+
+
+def put(target, name, data):
+    if len(data) > LIMIT:
+        return
+    path = out / target / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def put_members(tag, neff, scratch):
+    directory = pathlib.Path(scratch) / tag
+    subprocess.run([tool, "extract", str(neff), "-o", str(directory)], check=True, stdout=subprocess.DEVNULL)
+    seen = set()
+    for path in sorted(directory.rglob("*")):
+        if not path.is_file() or (path.name, path.read_bytes()) in seen:
+            continue
+        seen.add((path.name, path.read_bytes()))
+        data = path.read_bytes()
+        if path.name == "neff.json":
+            put("neff_json", f"{tag}", data)
+        elif path.name.startswith("kelf-") and path.suffix == ".json":
+            put("kelf_json", f"{tag}", data)
+        elif path.name == "def.json":
+            put("def_json", f"{tag}-{path.parent.name}", data)
+        elif path.name in ENGINES:
+            index = ENGINES.index(path.name)
+            put("engine_json", f"{tag}-{path.parent.name}-{path.stem}", str(index).encode() + data)
+        elif path.suffix == ".npy" and len(data) <= 4096:
+            put("npy", f"{tag}-{path.stem}", data)
+
+
+def containers():
+    """The sample compressed and bare, and cut-down archives that the fuzzer can change with less effort."""
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        (root / "in" / "sg00").mkdir(parents=True)
+        (root / "in" / "neff.json").write_bytes(b"{}")
+        (root / "in" / "sg00" / "def.json").write_bytes(b'{"var": {}}')
+        (root / "in" / "sg00" / ("n" * 120 + ".bin")).write_bytes(b"")
+        for name, options in {"gzip": [], "bare": ["--no-compress"], "sha": ["--pkg-version", "1"]}.items():
+            # Says that the model would be refused: the archive is what counts here.
+            subprocess.run([tool, "pack", str(root / "in"), "-o", str(root / name), *options], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            put("container", name, (root / name).read_bytes())
+        # Two gzip members, and stored blocks whose checksums the fuzzer need not find.
+        bare = (root / "bare").read_bytes()
+        header, tar = bytearray((root / "gzip").read_bytes()[:1024]), bare[1024:]
+        for name, payload in {"two": gzip.compress(tar[:700], mtime=0) + gzip.compress(tar[700:], mtime=0),
+                              "stored": gzip.compress(tar, 0, mtime=0)}.items():
+            header[16:24] = struct.pack("<Q", len(payload))
+            put("container", name, bytes(header) + payload)
+
+
+def arrays():
+    def npy(descr, shape, data, version=1):
+        text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
+        base = 10 if version == 1 else 12
+        text += " " * (-(base + len(text) + 1) % 64) + "\n"
+        length = struct.pack("<H" if version == 1 else "<I", len(text))
+        return b"\x93NUMPY" + bytes([version, 0]) + length + text.encode() + data
+
+    put("npy", "f4", npy("<f4", (2, 3), bytes(24)))
+    put("npy", "u1", npy("|u1", (5,), b"abcde", 2))
+    put("npy", "V2", npy("|V2", (), b"ab", 3))
+    put("npy", "empty", npy("<i8", (0, 7), b""))
+    put("npy", "fortran", npy("<i2", (1, 4), bytes(8)).replace(b"False", b"True "))
+
+
+# Steps of ioctl.cc.
+OPEN, CLOSE, DUP, READ, MAP, UNMAP, EXIT, ALLOC, COPY, REQUEST = range(10)
+LIST = None  # request names in the order of NEURON_IOCTL_LIST
+
+
+def request(name, words, pointers=(), fd=1, patches=()):
+    """One request of process 1: raw words, then values of the target's own kinds at byte offsets."""
+    raw = b"".join(struct.pack("<I", w) for w in words)[:63]
+    text = bytes([REQUEST, 0, fd, LIST.index(name), len(raw)]) + raw + bytes([len(patches)])
+    for kind, offset, wide in patches:
+        text += bytes(kind) + bytes([offset // 4, 0 if wide else 1])
+    return text + bytes(pointers) + b"\0"
+
+
+def sequences():
+    global LIST
+    header = (pathlib.Path(__file__).parents[2] / "uapi/neuron_ioctl.h").read_text()
+    block = header[header.index("#define NEURON_IOCTL_LIST"):header.index("#define NEURON_IOCTL_COUNT")]
+    LIST = [line.split("X(")[1].split(")")[0] for line in block.splitlines()[1:] if "X(" in line]
+    small = bytes([ALLOC, 0, 1, 0x15, 12, 8])
+    handle = [0, 1]   # value(): the handle got first
+    other = [0, 2]
+    middle = [1, 1, 0]  # its address
+    wide = lambda n: [7, *struct.pack("<Q", n)]
+    put("ioctl", "alloc-copy", b"\1" + small + bytes([COPY, 0, 1, 7, 1, 63, 0, 0]))
+    put("ioctl", "map", b"\1" + small + bytes([MAP, 0, 1, *middle, 5, 0, 16, 0, 0, 3, UNMAP, 0, 0, 1]))
+    put("ioctl", "two-processes", b"\0" + bytes([OPEN, 0, 1]) + small + bytes([ALLOC, 1, 2, 0x15, 14, 8])
+        + bytes([EXIT, 0, COPY, 1, 2, 7, 2, 10, 0, 0]))
+    put("ioctl", "free", b"\1" + small + request("MEM_FREE", [], patches=[(handle, 0, True)]))
+    put("ioctl", "copies", b"\1" + small + small
+        + request("MEM_COPY64", [], patches=[(handle, 0, True), (other, 8, True), (wide(4096), 16, True)])
+        + request("MEMSET64", [], patches=[(handle, 0, True), ([2, 9], 16, False), (wide(512), 24, True)])
+        + request("MEM_COPY_ASYNC64", [], pointers=[0],
+                  patches=[(handle, 0, True), (other, 8, True), (wide(64), 16, True), ([2, 1], 48, False)])
+        + request("MEM_COPY_ASYNC_WAIT", [], patches=[(handle, 0, True), (other, 8, True), ([2, 1], 16, False)])
+        + request("MEM_BUF_ZEROCOPY64", [], pointers=[11],
+                  patches=[(handle, 0, True), (wide(64), 16, True), ([2, 1], 32, False)]))
+    put("ioctl", "locks", b"\1" + bytes([OPEN, 0, 1])
+        + b"".join(request(n, [0, 1, 2, 3, 4, 5, 6, 7])
+                   for n in ["CRWL_WRITER_ENTER", "CRWL_WRITER_DOWNGRADE", "CRWL_READER_ENTER", "CRWL_READER_EXIT"])
+        + request("CINIT_SET_STATE", [1, 2]) + request("CINIT_SET_STATE", [1, 3]))
+    put("ioctl", "claims", b"\1" + bytes([OPEN, 48, 0]) + request("CRWL_NC_RANGE_MARK_EXT0", [4, 0, 7], fd=2)
+        + request("CRWL_NC_RANGE_UNMARK_EXT0", [2, 0, 3], fd=2) + bytes([DUP, 0, 2, CLOSE, 2, CLOSE, 3]))
+    put("ioctl", "lookups", b"\1" + small
+        + request("MEM_MC_GET_INFO_V2", [], patches=[(middle, 0, True)])
+        + request("MEM_GET_INFO", [], pointers=[11, 19], patches=[(handle, 0, True)])
+        + request("MEM_GET_EXTENDED_INFO", [], patches=[(handle, 0, True)])
+        + request("DUMP_MEM_CHUNKS", [0, 64], pointers=[11])
+        + request("RESOURCE_MMAP_INFO", [1, 0, 1]) + request("ACQUIRE_NEURON_DS", [0, 0]))
+    put("ioctl", "every", b"\1" + small + b"".join(request(n, [1, 0, 1, 0, 4096, 0], pointers=[11, 19])
+                                                   for n in LIST[:60]))
+    put("ioctl", "every2", b"\1" + small + b"".join(request(n, [1, 0, 1, 0, 4096, 0], pointers=[11, 19])
+                                                    for n in LIST[60:]))
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    if sys.argv[3] != "--sample":
+        for number, neff in enumerate(sys.argv[3:]):
+            put_members(f"file{number}", neff, scratch)
+    else:
+        for tag, arguments in {"one": ["sunda", "1"], "two": ["cayman", "2"]}.items():
+            made = pathlib.Path(scratch) / f"{tag}.neff"
+            subprocess.run([sys.argv[4], str(made), *arguments], check=True)
+            put_members(tag, made, scratch)
+        containers()
+        arrays()
+        sequences()
