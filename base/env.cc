@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/nlog.h"
 
@@ -37,15 +38,14 @@ NRT_STATUS env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t m
     *out = fallback;
     return NRT_SUCCESS;
   }
-  // strtoull alone would take signs and leading blanks.
+  // strtoull alone would take signs, leading blanks and a second 0x.
   bool hex = value[0] == '0' && (value[1] == 'x' || value[1] == 'X');
   const char *digits = hex ? value + 2 : value;
-  char *end = nullptr;
   errno = 0;
-  unsigned long long number = strtoull(digits, &end, hex ? 16 : 10);
-  bool starts_with_digit = (digits[0] >= '0' && digits[0] <= '9') ||
-                           (hex && isxdigit(static_cast<unsigned char>(digits[0])));
-  if (!starts_with_digit || *end != '\0' || errno == ERANGE || number < min || number > max) {
+  unsigned long long number = strtoull(digits, nullptr, hex ? 16 : 10);
+  const char *accepted = hex ? "0123456789abcdefABCDEF" : "0123456789";
+  bool only_digits = digits[0] != '\0' && digits[strspn(digits, accepted)] == '\0';
+  if (!only_digits || errno == ERANGE || number < min || number > max) {
     NLOG_ERROR(NLOG_NRT, "{}='{}' is not a number from {} to {}", name, value, min, max);
     return NRT_INVALID;
   }

@@ -8,6 +8,7 @@
 #include <spdlog/sinks/syslog_sink.h>
 #include <strings.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -213,6 +214,12 @@ int level_of(nlog_component component) {
   return g_levels[component].load(std::memory_order_acquire);
 }
 
+// A name in a message (of a file, a tensor) must not begin a line of its own.
+bool breaks_line(char c) {
+  auto byte = static_cast<unsigned char>(c);
+  return byte < ' ' || byte == 0x7f;
+}
+
 void hold(nlog_held_error &held, nlog_component component, const char *function,
           std::string_view message) noexcept {
   if (held.set)
@@ -250,8 +257,23 @@ bool nlog_enabled(nlog_component component, nlog_level level) {
 
 void nlog_write(nlog_component component, nlog_level level, const char *function,
                 std::string_view message) noexcept {
+  if (std::none_of(message.begin(), message.end(), breaks_line)) {
+    nlog_write_block(component, level, function, message);
+    return;
+  }
+  try {
+    std::string line(message);
+    std::replace_if(line.begin(), line.end(), breaks_line, '?');
+    nlog_write_block(component, level, function, line);
+  } catch (...) {
+    nlog_write_block(component, level, function, "(no host memory for the text)");
+  }
+}
+
+void nlog_write_block(nlog_component component, nlog_level level, const char *function,
+                      std::string_view text) noexcept {
   if (level == NLOG_LEVEL_ERROR && t_held != nullptr) {
-    hold(*t_held, component, function, message);
+    hold(*t_held, component, function, text);
     return;
   }
   if (level == NLOG_LEVEL_ERROR)
@@ -261,13 +283,13 @@ void nlog_write(nlog_component component, nlog_level level, const char *function
     log_state &s = state();
     std::shared_lock lock(s.mutex);
     if (s.hook != nullptr)
-      s.hook(s.hook_user, component, level, function, message);
+      s.hook(s.hook_user, component, level, function, text);
     if (!wanted)
       return;
     const component_state &c = s.components[component];
     const auto &logger = level == NLOG_LEVEL_ERROR ? c.errors : c.rest;
     logger->log(spdlog::source_loc{"", 1, function}, spdlog_level(level),
-                spdlog::string_view_t(message.data(), message.size()));
+                spdlog::string_view_t(text.data(), text.size()));
   } catch (...) {
     // A log line must never take the program down.
   }
@@ -285,7 +307,7 @@ nlog_held_error *nlog_hold_errors(nlog_held_error *into) {
 
 void nlog_write_held(const nlog_held_error &held) noexcept {
   if (held.set)
-    nlog_write(held.component, NLOG_LEVEL_ERROR, held.function, held.message);
+    nlog_write_block(held.component, NLOG_LEVEL_ERROR, held.function, held.message);
 }
 
 void nlog_set_hook(nlog_hook hook, void *user) {

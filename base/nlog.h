@@ -38,9 +38,14 @@ void nlog_configure_from_env();
 // True when a line of this level would be written. Cheap; safe before nlog_configure_from_env.
 bool nlog_enabled(nlog_component component, nlog_level level);
 
-// Writes one line. `function` is the emitting function's name. Never throws, never fails.
+// Writes one line: control characters of the message become '?'. `function` is the emitting
+// function's name. Never throws, never fails.
 void nlog_write(nlog_component component, nlog_level level, const char *function,
                 std::string_view message) noexcept;
+
+// Writes a record of several lines as it is; names in it are the caller's to clean.
+void nlog_write_block(nlog_component component, nlog_level level, const char *function,
+                      std::string_view text) noexcept;
 
 // Counts ERROR lines of the calling thread since start: lets tests prove "exactly one line".
 unsigned long nlog_thread_error_count();

@@ -95,5 +95,6 @@ void dmem_log_neff(dmem_allocator_t *allocator) {
       row_of(dmem_row_kind_t::NEFF, device->device_id, allocator->neff_id, allocator->by_usage);
   std::string name = allocator->neff_name;
   lock.unlock();
-  NLOG_INFO(NLOG_TDRV, "{}", dmem_report_neff(device->device_id, &core, &neff, name.c_str()));
+  nlog_write_block(NLOG_TDRV, NLOG_LEVEL_INFO, __func__,
+                   dmem_report_neff(device->device_id, &core, &neff, name.c_str()));
 }

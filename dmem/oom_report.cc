@@ -117,7 +117,7 @@ bool dmem_device_last_shortage(dmem_device_t *device, dmem_last_shortage_t *out)
 void dmem_report_shortage(const dmem_shortage_t *shortage) noexcept {
   remember(*shortage);
   try {
-    nlog_write(NLOG_TDRV, NLOG_LEVEL_ERROR, __func__, report(*shortage));
+    nlog_write_block(NLOG_TDRV, NLOG_LEVEL_ERROR, __func__, report(*shortage));
   } catch (...) {
     // Host memory ran out as well; the call still has its line.
     nlog_write(NLOG_TDRV, NLOG_LEVEL_ERROR, __func__, "out of device memory");

@@ -49,7 +49,8 @@ TEST(Env, ReadsAndRefuses) {
   EXPECT_EQ(number, 10u);
   setenv("NEURON_RT_LOG_LEVEL", "QUIET", 1);
   nlog_configure_from_env();
-  for (const char *bad : {"11", "-1", " 3", "3x", "0x", "99999999999999999999999"}) {
+  for (const char *bad :
+       {"11", "-1", " 3", "3x", "0x", "0x0x5", "0x-1", "0x 1", "99999999999999999999999"}) {
     setenv("OPENNRT_T", bad, 1);
     unsigned long errors = nlog_thread_error_count();
     EXPECT_EQ(env_u64("OPENNRT_T", 5, 0, 10, &number), NRT_INVALID) << bad;
@@ -89,6 +90,32 @@ TEST(Nlog, LineHasTheDocumentedLayout) {
   std::regex layout(
       R"(^\d{4}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2}\.\d{6} +\d+:\d+ +ERROR TDRV:TestBody +size 5 over 4$)");
   EXPECT_TRUE(std::regex_match(line, layout)) << line;
+  unlink(path.c_str());
+}
+
+// A name with a line break cannot forge a line; a block keeps its lines.
+TEST(Nlog, NamesCannotBeginALine) {
+  std::string path = testing::TempDir() + "/nlog_forged_" + std::to_string(getpid());
+  setenv("NEURON_RT_LOG_LOCATION", path.c_str(), 1);
+  nlog_configure_from_env();
+  NLOG_ERROR(NLOG_TDRV, "tensor {}: size 0", "a\n2026 ERROR\tforged\x1b[2J\x7f");
+  nlog_held_error held;
+  nlog_hold_errors(&held);
+  NLOG_ERROR(NLOG_TDRV, "held {}", "b\rc");
+  nlog_hold_errors(nullptr);
+  nlog_write_held(held);
+  nlog_write_block(NLOG_TDRV, NLOG_LEVEL_ERROR, "f", "head\n\titem");
+  unsetenv("NEURON_RT_LOG_LOCATION");
+  nlog_configure_from_env();
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    lines.push_back(line);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_TRUE(lines[0].ends_with("tensor a?2026 ERROR?forged?[2J?: size 0")) << lines[0];
+  EXPECT_TRUE(lines[1].ends_with("held b?c")) << lines[1];
+  EXPECT_TRUE(lines[2].ends_with("head")) << lines[2];
+  EXPECT_EQ(lines[3], "\titem");
   unlink(path.c_str());
 }
 
