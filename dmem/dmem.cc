@@ -302,13 +302,14 @@ void dmem_release(dmem_t *mem) {
   const physical_core_t *pcore = mem->pcore;
   if (mem->_va != nullptr)
     hal_mem_unmap(pcore->device, const_cast<void *>(mem->_va), dmem_mapped_length(mem));
+  // Before the driver may give the memory to another thread: the log shows one holder at a time.
+  dmem_device_record(pcore->stats, mem, dmem_event_action_t::FREE);
   int result = hal_mem_free(pcore->device, mem->mem_handle);
   if (result != 0) {
     NLOG_WARN(NLOG_TDRV, "nd{} nc{}: the driver did not take back {} bytes at {:#x}: {}",
               pcore->device_id, pcore->nc_id, mem->allocated_size, mem->_pa,
               hal_error_name(result));
   }
-  dmem_device_record(pcore->stats, mem, dmem_event_action_t::FREE);
   free_record(mem);
 }
 

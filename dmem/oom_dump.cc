@@ -94,14 +94,27 @@ struct dump_t {
   int error;
 };
 
-// Another process of this device may have been as fast; its file of that second is as good.
 void note(dump_t *dump, const std::string &path, int result) {
-  if (result == 0)
-    dump->written.push_back(path);
-  else if (result != -EEXIST && dump->error == 0) {
-    dump->failed = path;
+  if (result == 0) {
+    dump->written.push_back(dmem_printable(path));
+  } else if (dump->error == 0) {
+    dump->failed = dmem_printable(path);
     dump->error = result;
   }
+}
+
+// `name` is the path without time and ending. Ranks that share a device run out of memory in the
+// same second; whoever finds the name taken adds its process id.
+template <typename Body>
+void write_stamped(dump_t *dump, const std::string &name, Body body) {
+  std::string stamped = fmt::format("{}_{:x}", name, dump->second);
+  std::string path = stamped + ".csv";
+  int result = write_new(path, body);
+  if (result == -EEXIST) {
+    path = fmt::format("{}_{}.csv", stamped, getpid());
+    result = write_new(path, body);
+  }
+  note(dump, path, result);
 }
 
 void dump_events(dump_t *dump, const std::string &directory) {
@@ -110,15 +123,14 @@ void dump_events(dump_t *dump, const std::string &directory) {
   if (count == 0)
     return;
   auto *events = static_cast<dmem_event_t *>(calloc(count, sizeof(dmem_event_t)));
-  std::string path = fmt::format("{}/nrt_mem_log_device_{}_{:x}.csv", directory,
-                                 dump->pcore->device_id, dump->second);
+  std::string name = fmt::format("{}/nrt_mem_log_device_{}", directory, dump->pcore->device_id);
   if (events == nullptr) {
-    note(dump, path, -ENOMEM);
+    note(dump, name, -ENOMEM);
     return;
   }
   // The ring may have lost some since, but never has fewer than its length.
   count = std::min(count, dmem_memlog_copy(device, events, count));
-  note(dump, path, write_new(path, [&](FILE *file) { write_events(file, events, count); }));
+  write_stamped(dump, name, [&](FILE *file) { write_events(file, events, count); });
   free(events);
 }
 
@@ -127,9 +139,9 @@ void dump_chunks(dump_t *dump, const std::string &directory) {
   hal_chunk_t *chunks = dmem_room_chunks(dump->pcore, dump->channel, &count);
   if (chunks == nullptr)
     return;
-  std::string path = fmt::format("{}/neuron_mem_log_device_{}_hbm_{}_{:x}.csv", directory,
-                                 dump->pcore->device_id, dump->channel, dump->second);
-  note(dump, path, write_new(path, [&](FILE *file) { write_chunks(file, chunks, count); }));
+  std::string name = fmt::format("{}/neuron_mem_log_device_{}_hbm_{}", directory,
+                                 dump->pcore->device_id, dump->channel);
+  write_stamped(dump, name, [&](FILE *file) { write_chunks(file, chunks, count); });
   free(chunks);
 }
 
@@ -162,10 +174,14 @@ std::string dmem_dump_write(const physical_core_t *pcore, uint32_t channel,
   std::string path =
       fmt::format("{}/neuron_mem_table_device_{}_hbm_{}.log", directory, pcore->device_id, channel);
   note(&dump, path, write_over(path, [&](FILE *file) { fputs(table.c_str(), file); }));
-  if (dump.error != 0)
-    NLOG_WARN(NLOG_TDRV, "nd{}: no memory dump at '{}' ({}); NEURON_RT_OOM_DUMP_DIRECTORY is '{}'",
-              pcore->device_id, dump.failed, hal_error_name(dump.error), directory);
-  return fmt::format("dump files: {}", dump.written.empty()
-                                           ? "none"
-                                           : fmt::format("{}", fmt::join(dump.written, ", ")));
+  std::string text =
+      fmt::format("dump files: {}",
+                  dump.written.empty() ? "none" : fmt::format("{}", fmt::join(dump.written, ", ")));
+  if (dump.error == 0)
+    return text;
+  NLOG_WARN(NLOG_TDRV, "nd{}: no memory dump at '{}' ({}); NEURON_RT_OOM_DUMP_DIRECTORY is '{}'",
+            pcore->device_id, dump.failed, hal_error_name(dump.error), directory);
+  // Warnings are off by default.
+  return fmt::format("{}; '{}' cannot be written ({})", text, dump.failed,
+                     hal_error_name(dump.error));
 }

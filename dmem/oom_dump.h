@@ -4,7 +4,7 @@
 //   nrt_mem_log_device_<d>_<hex>.csv            recent allocations and releases of this process
 //   neuron_mem_log_device_<d>_hbm_<h>_<hex>.csv the driver's chunks, all processes
 //   neuron_mem_table_device_<d>_hbm_<h>.log     the table of the report, replaced each time
-// <hex> is the Unix time in seconds.
+// <hex> is the Unix time in seconds; _<pid> follows it when that name is taken.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,6 @@ bool dmem_dump_due(dmem_dump_limit_t *limit, uint64_t second);
 
 // Writes a set when one is due. `table` is what goes into the table file. Returns the line of the
 // report that names the files, or says why there are none. A directory or file that cannot be
-// written costs one WARN line.
+// written costs one WARN line, and that line says so, too.
 std::string dmem_dump_write(const physical_core_t *pcore, uint32_t channel,
                             const std::string &table);

@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <regex>
+#include <thread>
 
+#include "dmem/memlog.h"
 #include "dmem/neffs.h"
 #include "dmem/oom_dump.h"
 #include "dmem/oom_report.h"
@@ -233,6 +237,16 @@ TEST_F(Oom, DirectoryThatIsNotThere) {
   EXPECT_THAT(files(), SizeIs(0));
 }
 
+// Warnings are off by default: the record says it, too.
+TEST_F(Oom, RecordSaysWhyThereAreNoFiles) {
+  set("NEURON_RT_OOM_DUMP_DIRECTORY", directory + "/miss\ning");
+  machine m;
+  m.open("trn2.3xlarge");
+  EXPECT_THAT(split(fail(&m, 30 * kGiB, 0)).back(),
+              AllOf(HasSubstr("dump files: none; '" + directory + "/miss?ing/"),
+                    HasSubstr("cannot be written (ENOENT)")));
+}
+
 // A link that waits under the table's name is replaced, not written through.
 TEST_F(Oom, DoesNotWriteThroughLinks) {
   std::string victim = directory + "/victim";
@@ -245,6 +259,30 @@ TEST_F(Oom, DoesNotWriteThroughLinks) {
   EXPECT_THAT(lines("victim"), ElementsAre("precious"));
   EXPECT_FALSE(std::filesystem::is_symlink(table));
   EXPECT_THAT(lines("neuron_mem_table.*"), SizeIs(5));
+}
+
+// Ranks that share a device run out in the same second; files of earlier ones stay as they are.
+TEST_F(Oom, TakenNamesGetTheProcessId) {
+  time_t now = time(nullptr);
+  std::vector<std::string> taken;
+  for (time_t second = now; second < now + 60; ++second) {
+    std::ostringstream hex;
+    hex << std::hex << second << ".csv";
+    for (const char *name : {"nrt_mem_log_device_0_", "neuron_mem_log_device_0_hbm_2_"}) {
+      taken.push_back(directory + "/" + name + hex.str());
+      std::ofstream(taken.back()) << "first\n";
+    }
+  }
+  machine m;
+  m.open("trn2.3xlarge");
+  m.device_mem(1, 0, 5, 2);
+  std::string last = split(fail(&m, 30 * kGiB, 0)).back();
+  std::string own = "[0-9a-f]+_" + std::to_string(getpid()) + "\\.csv";
+  EXPECT_THAT(lines("nrt_mem_log_device_0_" + own), SizeIs(2));
+  EXPECT_THAT(lines("neuron_mem_log_device_0_hbm_2_" + own), SizeIs(3));
+  EXPECT_TRUE(std::regex_search(last, std::regex("nrt_mem_log_device_0_" + own))) << last;
+  for (const std::string &path : taken)
+    EXPECT_EQ(std::filesystem::file_size(path), 6u) << path;
 }
 
 TEST_F(Oom, TurnedOff) {
@@ -263,6 +301,53 @@ TEST_F(Oom, ColumnPerUsage) {
   for (uint32_t i = 0; i < DMEM_USAGE_COUNT; ++i)
     EXPECT_THAT(report, HasSubstr(dmem_usage_key(static_cast<dma_mem_usage_type_t>(i))));
   EXPECT_THAT(report, Not(HasSubstr("Constants")));
+}
+
+// While threads allocate and free and others run out of memory: every failure is one record, the
+// files stay bounded, and by the event log no byte ever has two holders.
+TEST_F(Oom, ThreadsAllocateWhileOthersRunOut) {
+  machine m;
+  m.open("trn2.3xlarge");
+  constexpr int kRounds = 3000, kFailures = 100;
+  std::atomic<int> wrong = 0;
+  auto allocate = [&](uint32_t core, size_t size, NRT_STATUS expected, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      unsigned long errors = nlog_thread_error_count();
+      dmem_t *mem = nullptr;
+      NRT_STATUS status = dmem_alloc(m.allocators[core], size, dma_mem_location_t::TONGA_DRAM,
+                                     m.cores[core]->hbm_index, nullptr,
+                                     dma_mem_usage_type_t::TENSOR, nullptr, &mem);
+      unsigned long written = nlog_thread_error_count() - errors;
+      wrong += status != expected || written != (expected == NRT_SUCCESS ? 0u : 1u) ? 1 : 0;
+      dmem_free(mem);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (uint32_t core : {4u, 5u, 4u, 5u}) {
+    threads.emplace_back(allocate, core, 3 * kMiB, NRT_SUCCESS, kRounds);
+    threads.emplace_back(allocate, core, 30 * kGiB, NRT_RESOURCE, kFailures);
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(files().size(), 2 * DMEM_DUMP_MAX_SETS + 1);
+
+  dmem_device_t *device = m.cores[4]->stats;
+  std::vector<dmem_event_t> events(dmem_memlog_copy(device, nullptr, 0));
+  ASSERT_EQ(dmem_memlog_copy(device, events.data(), events.size()), events.size());
+  EXPECT_EQ(events.size(), 2u * 4 * kRounds);
+  std::map<uint64_t, uint64_t> held;
+  for (const dmem_event_t &e : events) {
+    if (e.action == dmem_event_action_t::FREE) {
+      EXPECT_EQ(held.erase(e.pa), 1u);
+      continue;
+    }
+    auto next = held.lower_bound(e.pa);
+    EXPECT_TRUE(next == held.end() || e.pa + e.size <= next->first);
+    EXPECT_TRUE(next == held.begin() || std::prev(next)->first + std::prev(next)->second <= e.pa);
+    held.emplace(e.pa, e.size);
+  }
+  EXPECT_TRUE(held.empty());
 }
 
 TEST_F(Oom, MalformedSwitches) {
