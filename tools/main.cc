@@ -225,6 +225,8 @@ void add_memory_command(CLI::App &app, arguments &a) {
       ->option_text("TYPE");
   command->add_flag("--table", memory.table, "Text in the layout of the runtime's own reports");
   add_machine(command, a);
+  command->get_option("--core")->description(
+      "Logical core of files and tensors without @N (default 0)");
   command->get_option("--no-profiling")->needs(command->get_option("--as"));
   command->get_option("--as")->excludes(command->get_option("--device"));
   for (const char *other : {"--device", "--instance"})

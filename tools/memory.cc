@@ -16,6 +16,7 @@
 namespace {
 
 constexpr int32_t kMaxCore = 4095;
+constexpr uint64_t kMaxTensor = INT64_MAX;  // as in nrt_tensor_allocate
 constexpr auto kScratchpad = static_cast<uint32_t>(dma_mem_usage_type_t::SCRATCHPAD);
 
 // Splits "TEXT@7". Without a core *core stays; false when what follows the '@' is none.
@@ -31,10 +32,10 @@ bool split_core(const std::string &text, std::string *rest, int32_t *core) {
   return true;
 }
 
-// A file name may hold an '@' of its own: only digits behind the last one make a core.
+// A file name may hold an '@' of its own: only a number behind the last one makes a core.
 placed_file parse_file(const std::string &text, int32_t core) {
   placed_file file{text, core};
-  if (!split_core(text, &file.path, &file.core))
+  if (!split_core(text, &file.path, &file.core) || file.path.empty())
     file = {text, core};
   return file;
 }
@@ -52,11 +53,11 @@ NRT_STATUS parse_tensor(const std::string &text, int32_t core, finding_sink &fin
   }
   uint64_t number = 0;
   if (!readable || !tool_parse_u64(size, &number) || number == 0 ||
-      !checked_mul(number, unit, &out->size))
+      !checked_mul(number, unit, &out->size) || out->size > kMaxTensor)
     return findings.add(NRT_INVALID, "--tensor",
-                        "'{}' is not SIZE[K|M|G][@CORE] with a size from 1 byte and a logical core "
-                        "up to {}",
-                        text, kMaxCore);
+                        "'{}' is not SIZE[K|M|G][@CORE] with a size from 1 to {} bytes and a "
+                        "logical core up to {}",
+                        text, kMaxTensor, kMaxCore);
   return NRT_SUCCESS;
 }
 

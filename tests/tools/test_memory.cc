@@ -129,6 +129,9 @@ TEST_F(ToolTest, MemoryRefusesWhatItCannotRead) {
   refused("--tensor 5X " + path, "'5X' is not SIZE[K|M|G][@CORE]");
   refused("--tensor 0 " + path, "'0' is not SIZE");
   refused("--tensor 99999999999G " + path, "is not SIZE");
+  refused("--tensor 9223372036854775808 " + path, "from 1 to 9223372036854775807 bytes");
+  refused("--as neuron-2.30 --tensor 17179869183G " + path, "is not SIZE");
+  refused("@1", "@1");
   refused("--tensor 5@9999 " + path, "'5@9999' is not SIZE");
   refused(path + "@77", "77 is not in -1..3");
   refused(dir / "none", "none");

@@ -61,6 +61,19 @@ TEST_F(ToolTest, FitFillsThePoolToTheLastByte) {
   }
 }
 
+// The last byte of a pool, one more, and a size that no arithmetic on it may wrap.
+TEST_F(ToolTest, FitIsExactToTheByte) {
+  std::string command = "memory --json --fit trn2.3xlarge " + sample() + " --tensor ";
+  for (uint64_t less : {1, 4095})
+    EXPECT_EQ(run(command + fmt::format("{}", kV3Left * kMiB - less)).code, 0) << less;
+  for (uint64_t size : {kV3Left * kMiB + 1, uint64_t{INT64_MAX}}) {
+    tool_result r = run(command + fmt::format("{}", size));
+    EXPECT_EQ(r.code, 1);
+    EXPECT_EQ(query(r.out, kFailed), fmt::format("(False, 'tensor', {}, {}, {})", size,
+                                                 kV3Left * kMiB, size - kV3Left * kMiB));
+  }
+}
+
 TEST_F(ToolTest, FitCountsEveryHbmInUse) {
   std::string file = sample();
   tool_result r = run(fmt::format("memory --json --fit trn2.3xlarge {} --tensor {}M --tensor {}M@1",
