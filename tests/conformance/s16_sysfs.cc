@@ -8,6 +8,7 @@
 CONFORMANCE_SUITE(S16_Core, V2_AND_V3);
 CONFORMANCE_SUITE(S16_Category, V2_AND_V3);
 CONFORMANCE_SUITE(S16_Datastore, V2_AND_V3);
+CONFORMANCE_SUITE(S16_Layout, "trn2.3xlarge");
 
 namespace {
 
@@ -120,4 +121,22 @@ TEST_P(S16_Datastore, AddedAtRelease) {
   EXPECT_EQ(number_in(core_dir(1) + "other_info/flop_count/total"), 2000u);  // 2 x MAC
   EXPECT_EQ(number_in(core_dir(1) + "other_info/nc_time_in_use/total"), 555u);
   EXPECT_EQ(number_in(core_dir(0) + "status/success/total"), 0u);
+}
+
+// Section 13: where the counters of each core lie.
+TEST_P(S16_Layout, CoresOfTheStore) {
+  neuron_ioctl_neuron_ds_info ds = {};
+  ASSERT_EQ(io(NEURON_IOCTL_ACQUIRE_NEURON_DS, &ds), 0);
+  void *va = nullptr;
+  ASSERT_EQ(dev.map(ds.mmap_offset, ds.size, PROT_READ | PROT_WRITE, &va), 0);
+  // The first counter of a core: successes, in the project's numbering.
+  for (uint32_t core = 0; core < 8; ++core) {
+    uint64_t value = 10 + core;
+    uint32_t at = core < 4 ? 256 + core * 31 * 8 : 57984 + (core - 4) * 96 * 8;
+    memcpy(static_cast<uint8_t *>(va) + at, &value, 8);
+  }
+  ASSERT_EQ(io(NEURON_IOCTL_RELEASE_NEURON_DS, &ds), 0);
+  EXPECT_EQ(dev.unmap(va, ds.size), 0);
+  for (uint32_t core = 0; core < 8; ++core)
+    EXPECT_EQ(number_in(core_dir(core) + "status/success/total"), 10 + core);
 }

@@ -76,6 +76,20 @@ TEST_P(S1_General, Lane_MiscCannotMap) {
   EXPECT_EQ(misc.map(c.pa, PAGE, PROT_READ, &va), -EACCES);
 }
 
+// uapi.md 2: the O_WRONLY bit alone chooses. Writing through a mapping needs O_RDWR.
+TEST_P(S1_General, Lane_ReadOnlyIsTheDeviceLane) {
+  NEEDS_BACKSTAGE();
+  fd_t other = {target.get(), OTHER, backstage().open_read_only(OTHER)};
+  ASSERT_GE(other.fd, 0);
+  chunk_t c = alloc(other);
+  EXPECT_EQ(c.rc, 0);
+  EXPECT_TRUE(usage_of(dev, OTHER).found);
+  void *va = nullptr;
+  EXPECT_EQ(other.map(c.pa, PAGE, PROT_READ | PROT_WRITE, &va), -EACCES);
+  EXPECT_EQ(other.map(c.pa, PAGE, PROT_READ, &va), 0);
+  EXPECT_EQ(other.unmap(va, PAGE), 0);
+}
+
 TEST_P(S1_General, Gate_NineteenRequestsNeedAnAttachedProcess) {
   NEEDS_BACKSTAGE();
   fd_t child = inherited(dev, OTHER);

@@ -5,6 +5,7 @@
 CONFORMANCE_SUITE(S5_5_Async, V2_AND_V3);
 CONFORMANCE_SUITE(S5_5_AsyncLimit, "trn2.3xlarge");
 CONFORMANCE_SUITE(S5_5_Engine, V2_AND_V3);
+CONFORMANCE_SUITE(S5_5_EngineV3, "trn2.3xlarge");
 
 namespace {
 
@@ -115,12 +116,13 @@ TEST_P(S5_5_Async, Checks) {
 
 TEST_P(S5_5_AsyncLimit, Of2032Descriptors) {
   constexpr uint64_t LIMIT = 133169152;
-  chunk_t a = alloc(dev, {.size = LIMIT + PAGE}), b = alloc(dev, {.size = LIMIT + PAGE});
-  ASSERT_EQ(buf_write(dev, a.handle, 0, "part", 4), 0);
-  EXPECT_EQ(start(dev, a.handle, b.handle, -1, LIMIT + 1).rc, -EINVAL);
+  // Inside one chunk, so that its pages are touched once.
+  chunk_t c = alloc(dev, {.size = LIMIT + 2 * PAGE});
+  ASSERT_EQ(buf_write(dev, c.handle, 0, "part", 4), 0);
+  EXPECT_EQ(start(dev, c.handle, c.handle, -1, LIMIT + 1, 0, PAGE).rc, -EINVAL);
   // Part of the data has moved by then.
-  EXPECT_EQ(bytes_of(dev, b.handle, 0, 4), std::vector<uint8_t>({'p', 'a', 'r', 't'}));
-  EXPECT_EQ(start(dev, a.handle, b.handle, -1, LIMIT).rc, 0);
+  EXPECT_EQ(bytes_of(dev, c.handle, PAGE, 4), std::vector<uint8_t>({'p', 'a', 'r', 't'}));
+  EXPECT_EQ(start(dev, c.handle, c.handle, -1, LIMIT, 0, PAGE).rc, 0);
 }
 
 TEST_P(S5_5_Async, Prefetch) {
@@ -254,6 +256,44 @@ TEST_P(S5_5_Engine, Staging) {
   EXPECT_EQ(program(dev, UINT32_MAX, window, &byte, 1), -ENOMEM);
   neuron_ioctl_program_engine arg = {window, &byte, 0, 0};
   EXPECT_EQ(io(NEURON_IOCTL_PROGRAM_ENGINE, &arg), -ENOMEM);
+}
+
+TEST_P(S5_5_Engine, Staging_AboveTheHostLimit) {
+  hole_t hole;
+  EXPECT_EQ(program(dev, 0, v2() ? 0xfffc0000000 : 0x2000000000, hole.base, 5 * GIB), -ENOMEM);
+}
+
+// TOP_SPs take writes: the set window of their semaphores.
+TEST_P(S5_5_Engine, TopSpWindows) {
+  for (uint32_t i = 0; i < model().top_sps; ++i) {
+    uint64_t window = v2()    ? 0xfffd0000000 + i * 0x400000ull
+                      : i < 8 ? 0x8280000000 + i * 0x40000000ull
+                              : 0x808280000000 + (i - 8) * 0x40000000ull;
+    uint32_t value = 900 + i;
+    EXPECT_EQ(program(dev, 0, window + 0x1400 + 4 * 3, &value, 4), 0) << i;
+    neuron_ioctl_resource_mmap_info arg = {};
+    arg.block = NEURON_MMAP_BLOCK_TOP_SP;
+    arg.block_id = i;
+    ASSERT_EQ(io(NEURON_IOCTL_RESOURCE_MMAP_INFO, &arg), 0);
+    void *va = nullptr;
+    ASSERT_EQ(dev.map(arg.offset, arg.size, PROT_READ, &va), 0);
+    EXPECT_EQ(static_cast<uint32_t *>(va)[(0x1000 + 4 * 3) / 4], value) << i;
+    EXPECT_EQ(dev.unmap(va, arg.size), 0);
+  }
+}
+
+// Windows of registers the mock has no model of: let through the range check, then ENOSYS.
+TEST_P(S5_5_EngineV3, OtherWindows) {
+  uint32_t word = 0;
+  for (uint64_t die : {0ull, 0x800000000000ull})
+    for (uint32_t i : {8u, 9u, 10u})  // ten TOP_SP windows on a die, eight of them used
+      EXPECT_EQ(program(dev, 0, die + 0x8280000000 + i * 0x40000000ull, &word, 4),
+                i < 10 ? -ENOSYS : -ENOMEM);
+  for (uint64_t block : {0x1200000000, 0x5200000000, 0x801200000000, 0x805200000000}) {
+    EXPECT_EQ(program(dev, 0, block, &word, 4), -ENOSYS);
+    EXPECT_EQ(program(dev, 0, block + 0x34c0000 - 4, &word, 4), -ENOSYS);
+    EXPECT_EQ(program(dev, 0, block + 0x34c0000, &word, 4), -ENOMEM);
+  }
 }
 
 TEST_P(S5_5_Engine, UserFault) {

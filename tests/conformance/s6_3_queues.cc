@@ -357,3 +357,16 @@ TEST_P(S4_CloseQueues, Row3_QueuesOfTheProcess) {
   EXPECT_EQ(queue_state(dev, 1, 14).tx.length, 96u);
   EXPECT_EQ(queue_state(dev, theirs.engine, 5).tx.length, 96u);
 }
+
+// A queue belongs to whoever asked last, even when the request was refused.
+TEST_P(S4_CloseQueues, Row3_OwnerIsSetBeforeTheChecks) {
+  NEEDS_BACKSTAGE();
+  fd_t other = open(OTHER);
+  rings_t r = good_rings(dev);
+  ASSERT_EQ(queue_init(dev, r), 0);
+  rings_t refused = r;
+  refused.tx_count = 33;
+  ASSERT_EQ(queue_init(other, refused), -EPERM);
+  EXPECT_EQ(other.close(), 0);
+  EXPECT_NE(queue_state(dev, 0, 0).tx.base_addr, pa_of(dev, r.tx).pa);
+}

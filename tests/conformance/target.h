@@ -62,6 +62,7 @@ struct backstage_t {
   mock_host_t *host = nullptr;
   bool available() const { return host != nullptr; }
   int open(int32_t pid, uint32_t device, hal_lane_t lane) const;
+  int open_read_only(int32_t pid) const { return mock_open(host, pid, "/dev/neuron0", O_RDONLY); }
   int dup(int32_t pid, int fd) const { return mock_dup(host, pid, fd); }
   int close(int32_t pid, int fd) const { return mock_close(host, pid, fd); }
   long io(int32_t pid, int fd, uint32_t request, void *arg) const {
