@@ -181,7 +181,7 @@ bool dmem_usage_category(dma_mem_usage_type_t usage, dma_mem_location_t location
   return true;
 }
 
-void dmem_format_size(uint64_t bytes, char out[32]) {
+std::string dmem_size_text(uint64_t bytes) {
   static const char *const units[] = {"B", "KB", "MB", "GB"};
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
@@ -189,5 +189,5 @@ void dmem_format_size(uint64_t bytes, char out[32]) {
     value /= 1024;
     ++unit;
   }
-  snprintf(out, 32, "%.3f%s", value, units[unit]);
+  return fmt::format("{:.3f}{}", value, units[unit]);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "dmem/dmem.h"
 
@@ -51,4 +52,4 @@ dmem_column_t dmem_usage_column(dma_mem_usage_type_t usage);
 bool dmem_usage_category(dma_mem_usage_type_t usage, dma_mem_location_t location,
                          uint32_t *category);
 // "28.562KB" style (device-memory.md 4.1).
-void dmem_format_size(uint64_t bytes, char out[32]);
+std::string dmem_size_text(uint64_t bytes);

@@ -10,22 +10,16 @@
 
 namespace {
 
-dmem_report_row_t row_of(dmem_row_kind_t kind, uint32_t device_id, uint32_t id,
-                         const uint64_t bytes[DMEM_USAGE_COUNT]) {
-  dmem_report_row_t row = {kind, device_id, id, {}};
-  std::copy_n(bytes, DMEM_USAGE_COUNT, row.bytes);
-  return row;
-}
-
 // Under the device's lock.
 void add_core(const dmem_device_t *device, uint32_t core, dmem_holdings_t *out) {
-  out->rows.push_back(
-      row_of(dmem_row_kind_t::CORE, device->device_id, core, device->table.by_usage[core]));
+  out->rows.push_back(dmem_report_row(dmem_row_kind_t::CORE, device->device_id, core,
+                                      device->table.by_usage[core]));
   size_t first = out->rows.size();
   for (const dmem_allocator_t *a = device->neffs; a != nullptr; a = a->next_neff) {
     if (a->pcore->nc_id != core)
       continue;
-    out->rows.push_back(row_of(dmem_row_kind_t::NEFF, device->device_id, a->neff_id, a->by_usage));
+    out->rows.push_back(
+        dmem_report_row(dmem_row_kind_t::NEFF, device->device_id, a->neff_id, a->by_usage));
     out->names.push_back({a->neff_id, a->neff_name});
   }
   std::sort(out->rows.begin() + static_cast<ptrdiff_t>(first), out->rows.end(),
@@ -89,10 +83,10 @@ void dmem_log_neff(dmem_allocator_t *allocator) {
   std::unique_lock<std::mutex> lock(device->mutex);
   if (allocator->neff_name == nullptr)
     return;
-  dmem_report_row_t core = row_of(dmem_row_kind_t::CORE, device->device_id, pcore->nc_id,
-                                  device->table.by_usage[pcore->nc_id]);
-  dmem_report_row_t neff =
-      row_of(dmem_row_kind_t::NEFF, device->device_id, allocator->neff_id, allocator->by_usage);
+  dmem_report_row_t core = dmem_report_row(dmem_row_kind_t::CORE, device->device_id, pcore->nc_id,
+                                           device->table.by_usage[pcore->nc_id]);
+  dmem_report_row_t neff = dmem_report_row(dmem_row_kind_t::NEFF, device->device_id,
+                                           allocator->neff_id, allocator->by_usage);
   std::string name = allocator->neff_name;
   lock.unlock();
   nlog_write_block(NLOG_TDRV, NLOG_LEVEL_INFO, __func__,

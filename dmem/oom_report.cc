@@ -11,15 +11,9 @@
 
 namespace {
 
-std::string size_text(uint64_t bytes) {
-  char text[32];
-  dmem_format_size(bytes, text);
-  return text;
-}
-
 std::string pool_text(const char *name, const dmem_pool_room_t &pool) {
-  return fmt::format("{} pool {} (largest block {})", name, size_text(pool.free_bytes),
-                     size_text(pool.largest_block));
+  return fmt::format("{} pool {} (largest block {})", name, dmem_size_text(pool.free_bytes),
+                     dmem_size_text(pool.largest_block));
 }
 
 // False when the figures are not there, or are not those of this request.
@@ -39,16 +33,16 @@ std::string first_line(const dmem_shortage_t &s, const dmem_room_t *room) {
   std::string free_text = "an unknown amount";
   std::string hole = "unknown";
   if (room != nullptr) {
-    free_text = size_text(room->main.free_bytes + room->small.free_bytes);
-    hole = size_text(std::max(room->main.largest_block, room->small.largest_block));
+    free_text = dmem_size_text(room->main.free_bytes + room->small.free_bytes);
+    hole = dmem_size_text(std::max(room->main.largest_block, room->small.largest_block));
   }
   return fmt::format(
       "nd{} nc{} hbm {}: out of device memory: {} bytes ({}), alignment {}, for {}{}{}; free: {}, "
       "largest hole: {}; held by this process: {}",
-      s.pcore->device_id, s.pcore->nc_id, s.channel, s.size, size_text(s.size),
+      s.pcore->device_id, s.pcore->nc_id, s.channel, s.size, dmem_size_text(s.size),
       s.alignment == 0 ? "none" : fmt::to_string(s.alignment), dmem_purpose(s.usage, s.hint),
       s.remark == nullptr ? "" : "; ", s.remark == nullptr ? "" : s.remark, free_text, hole,
-      size_text(table.hbm_total[s.channel]));
+      dmem_size_text(table.hbm_total[s.channel]));
 }
 
 // Which cores share this memory: what one holds the other cannot have.

@@ -51,12 +51,6 @@ uint64_t saturating_add(uint64_t a, uint64_t b) {
   return checked_add(a, b, &sum) ? sum : UINT64_MAX;
 }
 
-std::string size_text(uint64_t bytes) {
-  char text[32];
-  dmem_format_size(bytes, text);
-  return text;
-}
-
 std::string label(const dmem_report_row_t &row) {
   switch (row.kind) {
     case dmem_row_kind_t::DEVICE:
@@ -88,15 +82,16 @@ void add_groups(table_t *table, std::span<const dmem_report_row_t> rows) {
     auto column = static_cast<dmem_column_t>(i);
     if (column == dmem_column_t::PROFILER_BUFFERS) {
       add_column(table, rows, "", "XT CC", kCellWidth, [](const dmem_report_row_t &row) {
-        return row.kind == dmem_row_kind_t::NEFF ? kNoFigure : size_text(0);
+        return row.kind == dmem_row_kind_t::NEFF ? kNoFigure : dmem_size_text(0);
       });
     }
     const column_text_t &text = kColumns[i];
-    add_column(
-        table, rows, text.upper, text.lower, text.width, [column](const dmem_report_row_t &row) {
-          return dmem_report_absent(row.kind, column) ? kNoFigure
-                                                      : size_text(dmem_report_column(&row, column));
-        });
+    add_column(table, rows, text.upper, text.lower, text.width,
+               [column](const dmem_report_row_t &row) {
+                 return dmem_report_absent(row.kind, column)
+                            ? kNoFigure
+                            : dmem_size_text(dmem_report_column(&row, column));
+               });
   }
 }
 
@@ -107,7 +102,7 @@ void add_usages(table_t *table, std::span<const dmem_report_row_t> rows) {
                [i, usage](const dmem_report_row_t &row) {
                  return dmem_report_absent(row.kind, dmem_usage_column(usage))
                             ? kNoFigure
-                            : size_text(row.bytes[i]);
+                            : dmem_size_text(row.bytes[i]);
                });
   }
 }
@@ -119,6 +114,13 @@ std::string centred(const std::string &text, size_t width) {
 }
 
 }  // namespace
+
+dmem_report_row_t dmem_report_row(dmem_row_kind_t kind, uint32_t device_id, uint32_t id,
+                                  const uint64_t bytes[DMEM_USAGE_COUNT]) {
+  dmem_report_row_t row = {kind, device_id, id, {}};
+  std::copy_n(bytes, DMEM_USAGE_COUNT, row.bytes);
+  return row;
+}
 
 bool dmem_report_absent(dmem_row_kind_t kind, dmem_column_t column) {
   return kind == dmem_row_kind_t::NEFF &&
@@ -161,7 +163,7 @@ std::string dmem_report_table(std::span<const dmem_report_row_t> rows, bool per_
     label_width = std::max(label_width, table.labels.back().size());
   }
   add_column(&table, rows, "", "TOTAL", kCellWidth,
-             [](const dmem_report_row_t &row) { return size_text(dmem_report_total(&row)); });
+             [](const dmem_report_row_t &row) { return dmem_size_text(dmem_report_total(&row)); });
   if (per_usage)
     add_usages(&table, rows);
   else
@@ -182,14 +184,14 @@ std::string dmem_report_neff(uint32_t device_id, const dmem_report_row_t *core,
   uint64_t shared = dmem_report_column(core, dmem_column_t::SHARED_SCRATCHPAD);
   std::string text = fmt::format(
       "[ND {}:NC {}] Current Usage Total: {}\n\tshared scratchpad: {}\nNEFF {} {}\n\tTotal: {}",
-      device_id, core->id, size_text(dmem_report_total(core)), size_text(shared), neff->id,
-      dmem_printable(name), size_text(dmem_report_total(neff)));
+      device_id, core->id, dmem_size_text(dmem_report_total(core)), dmem_size_text(shared),
+      neff->id, dmem_printable(name), dmem_size_text(dmem_report_total(neff)));
   for (uint32_t i = 0; i < DMEM_COLUMN_COUNT; ++i) {
     auto column = static_cast<dmem_column_t>(i);
     if (dmem_report_absent(neff->kind, column))
       continue;
-    text +=
-        fmt::format("\n\t* {}: {}", kColumns[i].item, size_text(dmem_report_column(neff, column)));
+    text += fmt::format("\n\t* {}: {}", kColumns[i].item,
+                        dmem_size_text(dmem_report_column(neff, column)));
   }
   return text;
 }

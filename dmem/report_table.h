@@ -20,6 +20,9 @@ struct dmem_report_row_t {
   uint64_t bytes[DMEM_USAGE_COUNT];  // indexed by dma_mem_usage_type_t
 };
 
+dmem_report_row_t dmem_report_row(dmem_row_kind_t kind, uint32_t device_id, uint32_t id,
+                                  const uint64_t bytes[DMEM_USAGE_COUNT]);
+
 // True when a row of this kind has no figure for the column: tensors, shared scratchpad and
 // profiler buffers belong to a core, never to a NEFF. They print as "n/a" and are in no NEFF total.
 bool dmem_report_absent(dmem_row_kind_t kind, dmem_column_t column);

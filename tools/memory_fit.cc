@@ -11,25 +11,19 @@
 
 namespace {
 
-std::string size_text(uint64_t bytes) {
-  char text[32];
-  dmem_format_size(bytes, text);
-  return text;
-}
-
 uint64_t missing(const memory_failure_t &failure) {
   return failure.size > failure.available ? failure.size - failure.available : 0;
 }
 
 std::string failure_text(const memory_failure_t &f) {
   std::string text = fmt::format("{}: {} of {} bytes ({})", tool_printable(f.what),
-                                 dmem_usage_name(f.usage), f.size, size_text(f.size));
+                                 dmem_usage_name(f.usage), f.size, dmem_size_text(f.size));
   if (f.alignment != 0)
     text += fmt::format(", alignment {},", f.alignment);
   text += fmt::format(
       " for device {}, core {} finds no room in HBM {}: at most {} bytes ({}) lie "
       "together there, {} bytes too few",
-      f.device, f.core, f.hbm, f.available, size_text(f.available), missing(f));
+      f.device, f.core, f.hbm, f.available, dmem_size_text(f.available), missing(f));
   return text;
 }
 

@@ -117,24 +117,19 @@ void print_shares(const memory_view_t &view) {
   table.print();
 }
 
-dmem_report_row_t row_of(dmem_row_kind_t kind, uint32_t device, uint32_t id,
-                         const predict_classes_t &classes) {
-  dmem_report_row_t row{kind, device, id, {}};
-  std::copy(classes.begin(), classes.end(), row.bytes);
-  return row;
-}
-
 // NEFFs are numbered as the runtime does: one number per subgraph, from 1001.
 constexpr uint32_t kFirstNeff = 1001;
 
 void add_core_rows(const memory_view_t &view, size_t index, std::vector<dmem_report_row_t> *rows) {
   const memory_core_t &core = view.cores[index];
   uint32_t device = core.pcore().device_id;
-  rows->push_back(row_of(dmem_row_kind_t::CORE, device, core.pcore().nc_id, core.classes));
+  rows->push_back(
+      dmem_report_row(dmem_row_kind_t::CORE, device, core.pcore().nc_id, core.classes.data()));
   for (size_t i = 0; i < view.shares.size(); i++)
     if (view.shares[i].core == index)
-      rows->push_back(row_of(dmem_row_kind_t::NEFF, device, kFirstNeff + static_cast<uint32_t>(i),
-                             view.shares[i].classes));
+      rows->push_back(dmem_report_row(dmem_row_kind_t::NEFF, device,
+                                      kFirstNeff + static_cast<uint32_t>(i),
+                                      view.shares[i].classes.data()));
 }
 
 // One row per HBM, its cores and their NEFFs below it.
@@ -153,7 +148,7 @@ std::vector<dmem_report_row_t> table_rows(const memory_view_t &view) {
         if (!checked_add(sum[u], view.cores[i].classes[u], &sum[u]))
           sum[u] = UINT64_MAX;
     }
-    rows[head] = row_of(dmem_row_kind_t::HBM, place.first, place.second, sum);
+    rows[head] = dmem_report_row(dmem_row_kind_t::HBM, place.first, place.second, sum.data());
   }
   return rows;
 }
@@ -164,19 +159,13 @@ void print_table(const memory_view_t &view) {
     const memory_core_t &core = view.cores[share.core];
     uint32_t device = core.pcore().device_id;
     dmem_report_row_t of_core =
-        row_of(dmem_row_kind_t::CORE, device, core.pcore().nc_id, core.classes);
-    dmem_report_row_t of_neff =
-        row_of(dmem_row_kind_t::NEFF, device, kFirstNeff + static_cast<uint32_t>(i), share.classes);
+        dmem_report_row(dmem_row_kind_t::CORE, device, core.pcore().nc_id, core.classes.data());
+    dmem_report_row_t of_neff = dmem_report_row(
+        dmem_row_kind_t::NEFF, device, kFirstNeff + static_cast<uint32_t>(i), share.classes.data());
     const std::string &name = view.files[share.file].path;
     tool_print(dmem_report_neff(device, &of_core, &of_neff, name.c_str()) + "\n");
   }
   tool_print("\n" + dmem_report_table(table_rows(view), false));
-}
-
-std::string size_text(uint64_t bytes) {
-  char text[32];
-  dmem_format_size(bytes, text);
-  return text;
 }
 
 }  // namespace
@@ -234,9 +223,9 @@ void memory_print_text(const machine &m, const memory_view_t &view, const memory
   tool_print("\n");
   for (const auto &[place, total] : hbm_totals(view))
     tool_print(fmt::format("Device {}, HBM {}: {} bytes ({})\n", place.first, place.second, total,
-                           size_text(total)));
+                           dmem_size_text(total)));
   tool_print(fmt::format("Scratchpad: {}, pages of {}\n", view.contiguous ? "contiguous" : "paged",
-                         size_text(view.page_size)));
+                         dmem_size_text(view.page_size)));
   if (view.profiling)
     tool_print("Profiler buffers are counted; --no-profiling leaves them out.\n");
   uint64_t advice = memory_page_advice(view);

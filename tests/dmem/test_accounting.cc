@@ -90,14 +90,9 @@ TEST(Format, Sizes) {
                                                     {1 << 30, "1.000GB"},
                                                     {4294967296, "4.000GB"},
                                                     {uint64_t{1} << 42, "4096.000GB"}};
-  for (auto [bytes, text] : rows) {
-    char out[32];
-    dmem_format_size(bytes, out);
-    EXPECT_STREQ(out, text);
-  }
-  char out[32];
-  dmem_format_size(UINT64_MAX, out);
-  EXPECT_STREQ(out, "17179869184.000GB");
+  for (auto [bytes, text] : rows)
+    EXPECT_EQ(dmem_size_text(bytes), text);
+  EXPECT_EQ(dmem_size_text(UINT64_MAX), "17179869184.000GB");
 }
 
 namespace {
