@@ -373,10 +373,11 @@ int command_memory(const memory_arguments &given) {
   std::string failed = arguments.files.front();
   machine m;
   bool fitting = !arguments.fit.empty();
-  if (fitting)
+  if (fitting) {
     arguments.machine.instance = arguments.fit;
-  // A request without room is a result here, not an incident to write reports about.
-  setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", fitting ? 1 : 0);
+    // A request without room is a result here, not an incident to write reports about.
+    setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", 1);
+  }
   NRT_STATUS status = read_arguments(&arguments, &view, findings);
   if (status == NRT_SUCCESS)
     status = view.release != nullptr ? memory_predict(m, arguments, &view, findings, &failed)

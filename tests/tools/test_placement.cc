@@ -191,6 +191,23 @@ TEST_F(ToolTest, ResolveRefusals) {
   EXPECT_EQ(run("resolve " + file + " weights 4095 1").code, 0);
 }
 
+// A shortage is one line and no file, unless the report is asked for.
+TEST_F(ToolTest, PlanWithoutRoomIsOneLine) {
+  std::string path = sample(), dumps = dir / "dumps";
+  ASSERT_TRUE(std::filesystem::create_directory(dumps));
+  std::string environment =
+      "NEURON_RT_CONTIGUOUS_SCRATCHPAD=0 NEURON_SCRATCHPAD_PAGE_SIZE=2048 "
+      "NEURON_MOCK_HBM_SIZE=2G NEURON_RT_OOM_DUMP_DIRECTORY=" +
+      dumps;
+  tool_result r = run("plan " + path, environment);
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.err, HasSubstr("out of device memory"));
+  EXPECT_THAT(r.err, Not(HasSubstr("logical core size")));
+  EXPECT_TRUE(std::filesystem::is_empty(dumps));
+  run("plan " + path, environment + " NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG=1");
+  EXPECT_FALSE(std::filesystem::is_empty(dumps));
+}
+
 TEST_F(ToolTest, PlanForPeople) {
   tool_result r = run("plan " + sample());
   ASSERT_EQ(r.code, 0) << r.err;
