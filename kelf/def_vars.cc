@@ -478,7 +478,9 @@ NRT_STATUS parse_one_variable(mla_resources &res, std::string_view name, element
     return status;
   res.num_inputs += e.kind == MR_INPUT;
   res.num_outputs += e.kind == MR_OUTPUT;
-  res.mi.add_var_to_lookup_maps(key, e.var_id, std::move(object));
+  if (e.kind == MR_PTR || e.kind == MR_LIST || e.kind == MR_PTR_TABLE)
+    res.referring.push_back(e.var_id);
+  res.mi.add_var_to_lookup_maps(std::move(key), e.var_id, std::move(object));
   return NRT_SUCCESS;
 }
 
@@ -497,14 +499,13 @@ NRT_STATUS def_vars_check(mla_resources &res, const json_place &place) {
     if (res.num_outputs == 0 && steps.stop(place.fail("subgraph has no outputs")))
       return steps.status();
   }
-  for (const auto &[id, object] : objects) {
-    NRT_STATUS status = NRT_SUCCESS;
-    if (object->type == MR_PTR)
-      status = check_pointer(res, static_cast<mem_ref_pointer &>(*object),
-                             json_place(place, res.mi.var_id_to_name[id]));
-    else if (object->type == MR_LIST || object->type == MR_PTR_TABLE)
-      status = check_list(res, static_cast<const mem_ref_list &>(*object),
-                          json_place(place, res.mi.var_id_to_name[id]));
+  std::sort(res.referring.begin(), res.referring.end());
+  for (uint32_t id : res.referring) {
+    mem_ref *object = objects.find(id)->second;
+    json_place at(place, res.mi.var_id_to_name[id]);
+    NRT_STATUS status = object->type == MR_PTR
+                            ? check_pointer(res, static_cast<mem_ref_pointer &>(*object), at)
+                            : check_list(res, static_cast<const mem_ref_list &>(*object), at);
     if (steps.stop(status))
       return steps.status();
   }

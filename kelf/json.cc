@@ -158,9 +158,10 @@ std::string json_place::text() const {
 }
 
 NRT_STATUS json_parse(std::span<const uint8_t> bytes, const json_place &place, json_document *out) {
-  // simdjson copies into its own padded buffer: the only copy of a JSON member.
+  // No copy: members are followed by the bytes simdjson may read beyond the text.
+  static_assert(NEFF_MEMBER_PADDING >= simdjson::SIMDJSON_PADDING);
   simdjson::error_code error =
-      out->parser.parse(bytes.data(), bytes.size(), /*realloc_if_needed=*/true).get(out->root);
+      out->parser.parse(bytes.data(), bytes.size(), /*realloc_if_needed=*/false).get(out->root);
   if (!error)
     return NRT_SUCCESS;
   if (error == simdjson::MEMALLOC)

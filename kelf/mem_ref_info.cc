@@ -30,13 +30,13 @@ mem_ref_info::existing mem_ref_info::check_var_exists(const std::string &name, u
   return existing::conflict;
 }
 
-void mem_ref_info::add_var_to_lookup_maps(const std::string &name, uint32_t var_id,
+void mem_ref_info::add_var_to_lookup_maps(std::string name, uint32_t var_id,
                                           std::unique_ptr<mem_ref> object) {
   // The owning map first: if another insertion runs out of memory the object is not lost.
   auto [slot, added] = var_id_to_mem_refs.try_emplace(var_id, nullptr);
   if (!added)
     return;
   slot->second = object.release();
-  name_to_var_id.emplace_hint(name_to_var_id.end(), name, var_id);
   var_id_to_name.emplace_hint(var_id_to_name.end(), var_id, name);
+  name_to_var_id.emplace_hint(name_to_var_id.end(), std::move(name), var_id);
 }

@@ -23,8 +23,7 @@ class mem_ref_info {
                             uint32_t *other_id) const;
 
   // Fills all three maps and takes the object over.
-  void add_var_to_lookup_maps(const std::string &name, uint32_t var_id,
-                              std::unique_ptr<mem_ref> object);
+  void add_var_to_lookup_maps(std::string name, uint32_t var_id, std::unique_ptr<mem_ref> object);
 
   std::map<std::string, uint32_t> name_to_var_id;
   std::map<uint32_t, std::string> var_id_to_name;

@@ -42,6 +42,7 @@ struct mla_resources {
   // nothing new and is not reported.
   bool vars_complete = true;
   uint32_t num_inputs = 0, num_outputs = 0;
+  std::vector<uint32_t> referring;  // ids of pointers, lists and tables: checked when all are known
 
   // Scratchpad areas (README.md): end of the highest variable of each.
   uint64_t main_end = 0, alt_end = 0, shared_end = 0;

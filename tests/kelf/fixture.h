@@ -13,7 +13,8 @@
 #include "kelf/kelf.h"
 #include "neff/neff.h"
 
-// A member table built by hand: what neff_open hands over, without a container.
+// A member table built by hand: what neff_open hands over, without a container. Its texts get the
+// zero bytes that follow every member.
 using member_texts = std::map<std::string, std::string>;
 
 inline std::shared_ptr<const neff> make_neff(member_texts texts) {
@@ -23,8 +24,11 @@ inline std::shared_ptr<const neff> make_neff(member_texts texts) {
   };
   auto o = std::make_shared<owner>();
   o->texts = std::move(texts);
-  for (const auto &[name, text] : o->texts)
-    o->table.members[name] = {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
+  for (auto &[name, text] : o->texts) {
+    size_t size = text.size();
+    text.resize(size + NEFF_MEMBER_PADDING);
+    o->table.members[name] = {reinterpret_cast<const uint8_t *>(text.data()), size};
+  }
   return {o, &o->table};
 }
 
