@@ -13,10 +13,6 @@ constexpr size_t kMinBuckets = 2;  // one bucket would need a shift by 64
 constexpr size_t kMaxBuckets = size_t{1} << 48;
 static_assert(alignof(ht_node_t) > HT_BUFFER_HEAD);
 
-inline size_t bucket_count(const ht_t *table) {
-  return size_t{1} << (64 - table->shift);
-}
-
 uint64_t hash_bytes(const void *key, size_t size) {
   return std::hash<std::string_view>{}(std::string_view(static_cast<const char *>(key), size));
 }
@@ -39,6 +35,7 @@ void set_first_node(ht_bucket_t *bucket, ht_node_t *node) {
 
 void set_size(ht_t *table, ht_bucket_t *buckets, size_t count) {
   table->buckets = buckets;
+  table->bucket_count = count;
   table->shift = 64 - static_cast<uint32_t>(std::countr_zero(count));
   // Half full at most: chains stay at one or two nodes, so the cost of a lookup does not move with
   // the table's size.
@@ -54,7 +51,7 @@ void link_node(ht_t *table, ht_node_t *node) {
 
 // Doubles the table. Without memory it stays as it is: chains get longer, nothing is lost.
 void grow(ht_t *table) {
-  size_t old_count = bucket_count(table);
+  size_t old_count = table->bucket_count;
   if (old_count >= kMaxBuckets)
     return;
   auto *buckets = static_cast<ht_bucket_t *>(calloc(old_count * 2, sizeof(ht_bucket_t)));
@@ -139,7 +136,7 @@ ht_node_t *ht_find_buf(const ht_t *table, const void *key, size_t size) {
 
 NRT_STATUS ht_remove(ht_t *table, ht_node_t *node) {
   // A node of another table may carry any bucket number: it is only a hint where to look.
-  if (node->bucket >= bucket_count(table))
+  if (node->bucket >= table->bucket_count)
     return NRT_INVALID;
   ht_bucket_t *bucket = &table->buckets[node->bucket];
   ht_node_t *before = nullptr, *at = first_node(bucket);
@@ -163,7 +160,7 @@ size_t ht_count(const ht_t *table) {
 }
 
 void ht_for_each(ht_t *table, bool (*callback)(ht_node_t *node, void *user), void *user) {
-  for (size_t i = 0; i < bucket_count(table); ++i) {
+  for (size_t i = 0; i < table->bucket_count; ++i) {
     for (ht_node_t *node = first_node(&table->buckets[i]); node != nullptr;) {
       ht_node_t *next = node->next;  // read first: the callback may free the node
       if (!callback(node, user))

@@ -38,18 +38,21 @@ using ht_free_cb_t = void (*)(ht_node_t *node);
 // Fields are ht.cc's own; they stand here so that ht_find compiles into its callers.
 struct ht_t {
   ht_bucket_t *buckets;
-  uint32_t shift;  // 64 - log2(number of buckets): the hash's top bits select the chain
+  size_t bucket_count;
+  uint32_t shift;  // 64 - log2(bucket_count): the hash's top bits select the chain
   size_t count;
   size_t grow_at;  // node count that triggers the next doubling
   ht_free_cb_t free_cb;
 };
 
-// 2^64 divided by the golden ratio. Keys that lie densely (variable ids do) spread almost evenly,
-// and keys that differ only in their high or low bits do not fall into one chain.
+// 2^64 divided by the golden ratio. Keys that lie densely spread almost evenly, and keys that
+// differ only in their high or low bits do not fall into one chain.
 constexpr uint64_t HT_MULTIPLIER = 0x9E3779B97F4A7C15ull;
 
 inline const ht_bucket_t *ht_bucket_of(const ht_t *table, uint64_t key) {
-  return &table->buckets[(key * HT_MULTIPLIER) >> table->shift];
+  // Ids count from 0: each has a bucket of its own, and neighbours lie side by side.
+  uint64_t hashed = (key * HT_MULTIPLIER) >> table->shift;
+  return &table->buckets[key < table->bucket_count ? key : hashed];
 }
 
 // `buckets` is the first size (0 = 1024), rounded up to a power of two. NRT_RESOURCE without

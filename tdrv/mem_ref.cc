@@ -23,7 +23,6 @@ void free_record(mem_ref_t *mr) {
     free(mr->var_id_needs_translation);
     free(mr->addrs);
   }
-  free(const_cast<char *>(mr->name));
   free(mr->debug_tensor_md);
   free(mr);
 }
@@ -233,7 +232,10 @@ NRT_STATUS get_remote_record(ht_t *local_set, const kbin_mem_ref *source, mem_re
 
 NRT_STATUS mem_ref_get_new_mr(const kbin_mem_ref *source, mem_ref_t **out) {
   *out = nullptr;
-  auto *mr = static_cast<mem_ref_t *>(calloc(1, sizeof(mem_ref_t)));
+  // The name stands behind the record, in the same block.
+  const char *name = source->name != nullptr ? source->name : "";
+  size_t name_bytes = strlen(name) + 1;
+  auto *mr = static_cast<mem_ref_t *>(calloc(1, sizeof(mem_ref_t) + name_bytes));
   bool ok = mr != nullptr;
   if (ok) {
     mr->type = source->mr_type;
@@ -241,8 +243,8 @@ NRT_STATUS mem_ref_get_new_mr(const kbin_mem_ref *source, mem_ref_t **out) {
     mr->var_id = source->var_id;
     memcpy(mr->dtype, source->dtype, sizeof(mr->dtype));
     memcpy(mr->shape, source->shape, sizeof(mr->shape));
-    mr->name = strdup(source->name != nullptr ? source->name : "");
-    ok = init_placement(mr, source) && mr->name != nullptr;
+    mr->name = static_cast<char *>(memcpy(mr + 1, name, name_bytes));
+    ok = init_placement(mr, source);
   }
   if (ok && source->dtensor_md != nullptr) {
     mr->debug_tensor_md =

@@ -13,7 +13,7 @@
 constexpr uint64_t MEM_REF_NOT_STAGED = ~0ull;  // address 0 is a legal device address
 
 struct mem_ref_t {
-  const char *name;  // own copy
+  const char *name;  // own copy, behind the record
   kbin_mr_type_t type;
   size_t size;  // bound used by resolve
   uint32_t var_id;
