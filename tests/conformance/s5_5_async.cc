@@ -270,6 +270,8 @@ TEST_P(S5_5_Engine, TopSpWindows) {
                       : i < 8 ? 0x8280000000 + i * 0x40000000ull
                               : 0x808280000000 + (i - 8) * 0x40000000ull;
     uint32_t value = 900 + i;
+    // Whole words only: the mock's choice.
+    EXPECT_EQ(program(dev, 0, window + 0x1400 + 4 * 3, &value, 2), -EPERM) << i;
     EXPECT_EQ(program(dev, 0, window + 0x1400 + 4 * 3, &value, 4), 0) << i;
     neuron_ioctl_resource_mmap_info arg = {};
     arg.block = NEURON_MMAP_BLOCK_TOP_SP;

@@ -376,6 +376,8 @@ TEST_P(S6_3_CopyStart, Checks) {
   EXPECT_EQ(copy_start(dev, 4, 16, 1, 1), -EPERM);
   EXPECT_EQ(copy_start(dev, 4, 6, 65, 1), -EPERM);
   EXPECT_EQ(copy_start(dev, 4, 6, 1, 65), -EPERM);
+  set_up(dev, 4, 7, false);  // a ring's worth is not too much
+  EXPECT_EQ(copy_start(dev, 4, 7, 0, 64), 0);
   EXPECT_EQ(copy_start(dev, 4, 6, 65, 0), -EPERM);  // the TX count before the RX count of 0
   EXPECT_EQ(copy_start(dev, 4, 6, 1, 0), -EINVAL);
   queue_t q = queue_state(dev, 4, 6);
