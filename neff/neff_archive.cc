@@ -14,6 +14,13 @@
 #include "neff/neff_inflate.h"
 #include "neff/neff_locale.h"
 
+// Where libarchive finds no memory for a name it ends the process. libnrt.so.1, which has a copy of
+// its own, links this in its place (meson.build), so that it becomes a load's failure.
+extern "C" [[noreturn]] void __wrap___archive_errx(int status, const char *message);
+void __wrap___archive_errx(int, const char *) {
+  throw std::bad_alloc();
+}
+
 namespace {
 
 constexpr uint64_t kTarBlock = 512;
@@ -51,6 +58,7 @@ budget member_budget(const neff_limits &limits, uint64_t stored) {
 
 struct archive_closer {
   void operator()(struct archive *a) const { archive_read_free(a); }
+  void operator()(struct archive_entry *e) const { archive_entry_free(e); }
 };
 
 // State of one walk.
@@ -60,6 +68,8 @@ struct walk {
   neff_tar_source source;
   budget room;
   std::unique_ptr<struct archive, archive_closer> archive;
+  // Ours: libarchive 3.6 makes its own without looking whether there was memory for it.
+  std::unique_ptr<struct archive_entry, archive_closer> entry;
   uint64_t entries = 0;
   uint64_t bytes = 0;  // of members read, overwritten ones included
   uint64_t data_end = 0;
@@ -93,7 +103,7 @@ struct walk {
   }
 
   NRT_STATUS open();
-  NRT_STATUS check_entry(const std::string &where, struct archive_entry *entry, uint64_t size);
+  NRT_STATUS check_entry(const std::string &where, uint64_t size);
   NRT_STATUS read_data(const std::string &where, uint64_t size, std::unique_ptr<uint8_t[]> *out);
   NRT_STATUS finish();
 };
@@ -102,17 +112,19 @@ NRT_STATUS walk::open() {
   if (source.payload.empty())
     return findings.add(NRT_INVALID, "archive", "the payload is empty");
   archive.reset(archive_read_new());
-  if (archive == nullptr)
+  if (archive != nullptr)
+    entry.reset(archive_entry_new2(archive.get()));
+  if (entry == nullptr)
     return findings.add(NRT_RESOURCE, "archive", "no host memory");
-  archive_read_support_format_tar(archive.get());
-  if (archive_read_open(archive.get(), &source, nullptr, read_source, nullptr) != ARCHIVE_OK)
+  if (archive_read_support_format_tar(archive.get()) != ARCHIVE_OK ||
+      archive_read_open(archive.get(), &source, nullptr, read_source, nullptr) != ARCHIVE_OK)
     return fail("archive: tar+0x0", "cannot open");
   return NRT_SUCCESS;
 }
 
 // Every limit is checked against what the entry claims, before anything is allocated for it.
-NRT_STATUS walk::check_entry(const std::string &where, struct archive_entry *entry, uint64_t size) {
-  if (!archive_entry_size_is_set(entry) || archive_entry_size(entry) < 0)
+NRT_STATUS walk::check_entry(const std::string &where, uint64_t size) {
+  if (!archive_entry_size_is_set(entry.get()) || archive_entry_size(entry.get()) < 0)
     return findings.add(NRT_INVALID, where, "the entry has no valid size");
   if (size > limits.max_member_bytes)
     return findings.add(NRT_INVALID, where,
@@ -199,8 +211,8 @@ NRT_STATUS neff_archive_reader::read(std::span<const uint8_t> payload, const nef
   std::map<std::string, size_t, std::less<>> slots;  // member -> index in storage_
   NRT_STATUS first = NRT_SUCCESS;
   for (;;) {
-    struct archive_entry *entry = nullptr;
-    int result = archive_read_next_header(w.archive.get(), &entry);
+    struct archive_entry *entry = w.entry.get();
+    int result = archive_read_next_header2(w.archive.get(), entry);
     if (result == ARCHIVE_EOF)
       break;
     if (result != ARCHIVE_OK && result != ARCHIVE_WARN) {
@@ -226,7 +238,7 @@ NRT_STATUS neff_archive_reader::read(std::span<const uint8_t> payload, const nef
     }
 
     w.sparse = archive_entry_sparse_count(entry) > 0;
-    status = w.check_entry(where, entry, size);
+    status = w.check_entry(where, size);
     if (status != NRT_SUCCESS) {
       // Past a member that is too large the walk can go on, unless skipping it would inflate more
       // than the whole archive may hold; past damage, below, it cannot.
