@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "base/checked.h"
 #include "mock_dev/chunk.h"
@@ -63,12 +64,28 @@ void untrack(mock_host *host, F matches) {
                       host->tracked.end());
 }
 
-void track(mock_host *host, const mock_tracked_t &fresh) {
+// False: no memory to remember it.
+bool track(mock_host *host, const mock_tracked_t &fresh) {
   // What is left of mappings that are gone gives way.
   untrack(host, [&](const mock_tracked_t &t) {
     return t.va < fresh.va + fresh.length && fresh.va < t.va + t.length;
   });
-  host->tracked.push_back(fresh);
+  try {
+    host->tracked.push_back(fresh);
+    return true;
+  } catch (const std::bad_alloc &) {
+    return false;
+  }
+}
+
+// View lock held. False: no memory to remember it.
+bool mapping_note(mock_host *host, uintptr_t at, size_t length, int32_t tgid) {
+  try {
+    host->mappings[at] = {length, tgid};
+    return true;
+  } catch (const std::bad_alloc &) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -111,9 +128,15 @@ int mock_mmap(mock_host_t *host, int32_t tgid, int fd, uint64_t offset, size_t l
     return -errno;
   madvise(at, rounded, MADV_DONTFORK);
   madvise(at, rounded, MADV_DONTDUMP);
-  auto start = reinterpret_cast<uintptr_t>(at);
-  host->mappings[start] = {rounded, tgid};
-  track(host, {start, rounded, tgid, file.device, plan.pa});
+  const mock_tracked_t fresh = {reinterpret_cast<uintptr_t>(at), rounded, tgid, file.device,
+                                plan.pa};
+  bool noted = mapping_note(host, fresh.va, rounded, tgid);
+  if (!noted || !track(host, fresh)) {
+    if (noted)
+      host->mappings.erase(fresh.va);
+    munmap(at, rounded);
+    return -ENOMEM;
+  }
   *va = at;
   return 0;
 }
@@ -132,15 +155,21 @@ int mock_munmap(mock_host_t *host, int32_t tgid, void *va, size_t length) {
   mock_mapping_t mapping = it->second;
   if (mapping.tgid != tgid || !range_within(at - start, rounded, mapping.length))
     return -EINVAL;
-  if (munmap(va, rounded) != 0)
-    return -errno;
+  // What is left on either side stays ours to unmap later. The kernel, too, can lack memory for one
+  // mapping more.
+  size_t head = at - start, tail = mapping.length - head - rounded;
+  if (tail != 0 && !mapping_note(host, at + rounded, tail, tgid))
+    return -ENOMEM;
+  if (munmap(va, rounded) != 0) {
+    int error = errno;
+    if (tail != 0)
+      host->mappings.erase(at + rounded);
+    return -error;
+  }
   untrack(host, [&](const mock_tracked_t &t) { return t.va == at && t.length == rounded; });
-  // What is left on either side stays ours to unmap later.
-  host->mappings.erase(it);
-  if (at != start)
-    host->mappings[start] = {at - start, tgid};
-  size_t tail = mapping.length - (at - start) - rounded;
-  if (tail != 0)
-    host->mappings[at + rounded] = {tail, tgid};
+  if (head != 0)
+    host->mappings[start].length = head;  // there already
+  else
+    host->mappings.erase(start);
   return 0;
 }

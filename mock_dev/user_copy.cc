@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <cstring>
+#include <new>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -67,7 +69,29 @@ struct scratch_t {
   ~scratch_t() { drop(); }
 };
 
-thread_local scratch_t scratch;
+// The calling thread's, or NULL. Not an object with a destructor in thread-local storage: where
+// there is no memory to register that, the C library ends the process.
+thread_local scratch_t *t_scratch = nullptr;
+
+void scratch_end(void *scratch) {
+  delete static_cast<scratch_t *>(scratch);
+  t_scratch = nullptr;
+}
+
+scratch_t *scratch_get() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    return pthread_key_create(&made, scratch_end) == 0 ? made : PTHREAD_KEYS_MAX;
+  }();
+  if (t_scratch == nullptr && key != PTHREAD_KEYS_MAX) {
+    auto *made = new (std::nothrow) scratch_t;
+    if (made == nullptr || pthread_setspecific(key, made) != 0)
+      delete made;
+    else
+      t_scratch = made;
+  }
+  return t_scratch != nullptr && t_scratch->ready() ? t_scratch : nullptr;
+}
 
 // Raw system calls: a sanitizer's wrappers would look at the caller's memory before the kernel
 // does.
@@ -98,12 +122,13 @@ size_t file_read(int fd, uint64_t offset, void *user, size_t size) {
 }  // namespace
 
 size_t mock_user_read(void *to, const void *user, size_t size) {
-  if (!scratch.ready())
+  scratch_t *scratch = scratch_get();
+  if (scratch == nullptr)
     return size;
   for (size_t done = 0; done < size;) {
     size_t step = std::min(size - done, SCRATCH_SIZE);
-    size_t missing = file_write(scratch.fd, 0, static_cast<const uint8_t *>(user) + done, step);
-    memcpy(static_cast<uint8_t *>(to) + done, scratch.bytes, step - missing);
+    size_t missing = file_write(scratch->fd, 0, static_cast<const uint8_t *>(user) + done, step);
+    memcpy(static_cast<uint8_t *>(to) + done, scratch->bytes, step - missing);
     done += step - missing;
     if (missing != 0)
       return size - done;
@@ -112,12 +137,13 @@ size_t mock_user_read(void *to, const void *user, size_t size) {
 }
 
 size_t mock_user_write(void *user, const void *from, size_t size) {
-  if (!scratch.ready())
+  scratch_t *scratch = scratch_get();
+  if (scratch == nullptr)
     return size;
   for (size_t done = 0; done < size;) {
     size_t step = std::min(size - done, SCRATCH_SIZE);
-    memcpy(scratch.bytes, static_cast<const uint8_t *>(from) + done, step);
-    size_t missing = file_read(scratch.fd, 0, static_cast<uint8_t *>(user) + done, step);
+    memcpy(scratch->bytes, static_cast<const uint8_t *>(from) + done, step);
+    size_t missing = file_read(scratch->fd, 0, static_cast<uint8_t *>(user) + done, step);
     done += step - missing;
     if (missing != 0)
       return size - done;
@@ -130,14 +156,15 @@ size_t mock_user_to_memory(uint8_t *memory, const void *user, size_t size) {
     memcpy(memory, user, size);
     return 0;
   }
-  if (!scratch.ready())
+  scratch_t *scratch = scratch_get();
+  if (scratch == nullptr)
     return size;
   for (size_t done = 0; done < size;) {
     size_t step = std::min(size - done, SCRATCH_SIZE);
-    size_t missing = file_write(scratch.fd, 0, static_cast<const uint8_t *>(user) + done, step);
+    size_t missing = file_write(scratch->fd, 0, static_cast<const uint8_t *>(user) + done, step);
     if (missing != 0)
       return missing;
-    memcpy(memory + done, scratch.bytes, step);
+    memcpy(memory + done, scratch->bytes, step);
     done += step;
   }
   return 0;
@@ -146,12 +173,13 @@ size_t mock_user_to_memory(uint8_t *memory, const void *user, size_t size) {
 size_t mock_user_to_memory_whole(uint8_t *memory, const void *user, size_t size) {
   if (size <= SCRATCH_SIZE || mock_user_pin(user, size, false))
     return mock_user_to_memory(memory, user, size);
-  if (!scratch.ready())
+  scratch_t *scratch = scratch_get();
+  if (scratch == nullptr)
     return size;
   size_t done = 0;
   while (done < size) {
     size_t step = std::min(size - done, SCRATCH_SIZE);
-    size_t missing = file_write(scratch.fd, 0, static_cast<const uint8_t *>(user) + done, step);
+    size_t missing = file_write(scratch->fd, 0, static_cast<const uint8_t *>(user) + done, step);
     done += step - missing;
     if (missing != 0)
       return size - done;
