@@ -33,7 +33,7 @@ struct request_t {
   uint32_t category;
   size_t alignment;
   const char *hint;
-  bool quiet_when_full;
+  bool *full;  // not NULL: set where the channel has no room, instead of a line in the log
 };
 
 // What the driver gave.
@@ -126,7 +126,9 @@ NRT_STATUS report_failure(const request_t *request, const char *step, int error)
   const physical_core_t *pcore = request->allocator->pcore;
   bool full = error == -ENOMEM;
   if (full && !on_host(request)) {
-    if (!request->quiet_when_full) {
+    if (request->full != nullptr) {
+      *request->full = true;
+    } else {
       dmem_shortage_t shortage = {};
       shortage.pcore = pcore;
       shortage.channel = request->channel;
@@ -275,7 +277,9 @@ NRT_STATUS dmem_alloc_aligned(dmem_allocator_t *allocator, size_t size, dma_mem_
   return allocate(&request, tracker, out);
 }
 
-NRT_STATUS dmem_alloc_contiguous_page(dmem_allocator_t *allocator, size_t size, dmem_t **out) {
+NRT_STATUS dmem_alloc_contiguous_page(dmem_allocator_t *allocator, size_t size, dmem_t **out,
+                                      bool *full) {
+  bool ignored = false;
   request_t request = {};
   request.allocator = allocator;
   request.size = size;
@@ -283,7 +287,8 @@ NRT_STATUS dmem_alloc_contiguous_page(dmem_allocator_t *allocator, size_t size, 
   request.channel = allocator->pcore->hbm_index;
   request.usage = dma_mem_usage_type_t::SCRATCHPAD;
   request.category = NEURON_MEM_CONTIGUOUS_SCRATCHPAD_DEVICE;
-  request.quiet_when_full = true;
+  request.full = full != nullptr ? full : &ignored;
+  *request.full = false;
   return allocate(&request, nullptr, out);
 }
 

@@ -112,8 +112,10 @@ NRT_STATUS dmem_alloc_aligned(dmem_allocator_t *allocator, size_t size, dma_mem_
                               const char *hint, size_t alignment, dmem_t **out);
 
 // One page of the contiguous scratchpad (driver category 19) on the core's default HBM.
-// A refusal for lack of room (NRT_RESOURCE) is logged by the scratchpad, not here.
-NRT_STATUS dmem_alloc_contiguous_page(dmem_allocator_t *allocator, size_t size, dmem_t **out);
+// NRT_RESOURCE with *full set: no room for it; that line in the log is the scratchpad's. `full` may
+// be NULL.
+NRT_STATUS dmem_alloc_contiguous_page(dmem_allocator_t *allocator, size_t size, dmem_t **out,
+                                      bool *full = nullptr);
 
 void dmem_acquire(dmem_t *mem);
 // Drops one reference; the last one unmaps, then frees. NULL is fine.

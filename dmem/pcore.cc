@@ -27,6 +27,8 @@ int copy_buf_setup(physical_core_t *pcore, ndl_copy_buf_t *buf) {
   uint64_t pa = 0;
   void *va = nullptr;
   result = hal_mem_get_info(pcore->device, buf->mem_handle, &cookie, &pa);
+  if (result == -ENOMEM)
+    result = -EIO;  // whatever the driver says here, it is not out of memory
   if (result == 0) {
     result = hal_mem_map(pcore->device, cookie, DMEM_COPY_BUF_SIZE, PROT_READ | PROT_WRITE, &va);
   }
@@ -57,7 +59,12 @@ NRT_STATUS pcore_init(physical_core_t *pcore, hal_device_t *device, uint32_t dev
   pcore->hbm_index = hal_default_hbm(arch, nc_id);
   pcore->stats = stats;
   auto *buf = new (std::nothrow) ndl_copy_buf_t{};
-  int result = buf == nullptr ? -ENOMEM : copy_buf_setup(pcore, buf);
+  if (buf == nullptr) {
+    NLOG_ERROR(NLOG_TDRV, "nd{} nc{}: no host memory for the record of a core", pcore->device_id,
+               nc_id);
+    return NRT_RESOURCE;
+  }
+  int result = copy_buf_setup(pcore, buf);
   if (result != 0) {
     delete buf;
     NLOG_ERROR(NLOG_TDRV, "nd{} nc{}: no copy buffer of {} bytes in host memory: {}",

@@ -40,8 +40,10 @@ NRT_STATUS alloc_page(tpb_t *tpb, dmem_t **out) {
                               dma_mem_location_t::TONGA_DRAM, tpb->pcore.hbm_index, nullptr,
                               dma_mem_usage_type_t::SCRATCHPAD, "scratchpad page",
                               TDRV_SCRATCHPAD_PAGE_ALIGN, out);
-  NRT_STATUS status = dmem_alloc_contiguous_page(tpb->global_allocator, scratchpad->page_size, out);
-  if (status == NRT_RESOURCE) {
+  bool full = false;
+  NRT_STATUS status =
+      dmem_alloc_contiguous_page(tpb->global_allocator, scratchpad->page_size, out, &full);
+  if (full) {
     std::string remark =
         fmt::format("the contiguous scratchpad holds {} bytes and cannot grow below them",
                     scratchpad->num_pages * scratchpad->page_size);
