@@ -232,7 +232,8 @@ NRT_STATUS make_buffer(var_entry &e, std::unique_ptr<mem_ref> *out) {
   if (status != NRT_SUCCESS)
     return status;
   if (size > payload.size())
-    return e.at(KEY_SIZE).fail("is {}, the file holds {} bytes", size, payload.size());
+    return e.at(KEY_SIZE).fail("is {}, the file holds {} bytes (\"{}\")", size, payload.size(),
+                               json_field_text(e.field(KEY_FILE_NAME)));
   // The record's pointer is not const (layout contract), but nobody writes through it.
   auto *data = const_cast<uint8_t *>(payload.data());
   *out = std::make_unique<mem_ref_buffer>(e.var_id, e.kind, payload.size(), e.alignment, data,

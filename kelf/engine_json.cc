@@ -54,8 +54,8 @@ NRT_STATUS read_act_table(const mla_resources &res, const json_field &file, cons
     return status;
   if (out->size() != entries * KELF_ACT_ENTRY_BYTES)
     return json_place(place, count.key)
-        .fail("is {}, which makes {} bytes, but the table has {}", entries,
-              entries * KELF_ACT_ENTRY_BYTES, out->size());
+        .fail("is {}, which makes {} bytes, but the table has {} (\"{}\")", entries,
+              entries * KELF_ACT_ENTRY_BYTES, out->size(), json_field_text(file));
   return NRT_SUCCESS;
 }
 

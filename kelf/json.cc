@@ -253,6 +253,11 @@ bool has_value(const json_field &field, json_presence presence, const json_place
 
 }  // namespace
 
+std::string json_field_text(const json_field &field) {
+  std::string_view text;
+  return field.present && !field.value.get(text) ? json_excerpt(text) : std::string();
+}
+
 NRT_STATUS json_uint(const json_field &field, json_presence presence, const json_place &place,
                      uint64_t max, uint64_t *out) {
   NRT_STATUS status;

@@ -86,6 +86,9 @@ struct json_field {
 NRT_STATUS json_pick(simdjson::dom::element value, const json_place &place,
                      std::span<json_field> fields);
 
+// A string field as it stands in a message; empty when it is none.
+std::string json_field_text(const json_field &field);
+
 // Typed values. A wrong type or a number outside the limits is a finding at `place`.
 NRT_STATUS json_to_object(simdjson::dom::element value, const json_place &place,
                           simdjson::dom::object *out);
