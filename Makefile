@@ -8,7 +8,7 @@ INSTANCE ?= trn2.3xlarge
 MESON_SETUP = meson setup
 PREFIX ?= /usr/local
 
-.PHONY: all deps build test demo bench lint format asan tsan fuzz install clean
+.PHONY: all deps build test demo bench lint format asan tsan fuzz faults soak install clean
 
 all: build
 
@@ -55,6 +55,13 @@ tsan: deps
 fuzz: build
 	@test -f build-fuzz/build.ninja || CC=clang CXX=clang++ $(MESON_SETUP) build-fuzz -Dfuzzers=true -Doptimization=1 -Dwerror=false -Db_sanitize=address,undefined -Db_lundef=false
 	@ninja -C build-fuzz -j $(JOBS) fuzzers && .ci/fuzz build-fuzz $(FUZZ)
+
+# Every request, allocation, mapping and member fails in turn; everything again and again. The suite has short forms.
+faults: build
+	@OPENNRT_FAULTS=all meson test -C $(MESON) --no-rebuild --verbose --timeout-multiplier 10 --suite faults
+
+soak: build
+	@OPENNRT_SOAK=all meson test -C $(MESON) --no-rebuild --verbose --timeout-multiplier 20 --suite soak
 
 install: build
 	@meson configure $(MESON) -Dprefix=$(PREFIX)
