@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/udma.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "mock_dev/chunk.h"
@@ -67,7 +68,20 @@ void side_reset(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
     work->device->udma_queues[engine][queue].faulted = 0;
 }
 
-void software_control(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base,
+// Descriptors in a ring that the queue has yet to take, -1: its registers do not fit together.
+int64_t pending_in(const mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
+  return mock_udma_pending(mock_udma_get(work, engine, queue_base + NEURON_UDMA_HEAD),
+                           mock_udma_get(work, engine, queue_base + NEURON_UDMA_TAIL),
+                           mock_udma_get(work, engine, queue_base + NEURON_UDMA_LENGTH));
+}
+
+// Counts descriptors that a transfer submits. False: too many.
+bool chain(mock_udma_work_t *work, uint64_t count) {
+  return !work->running || (work->chained += count) <= MOCK_UDMA_CHAIN_LIMIT;
+}
+
+// Pointers that move back submit descriptors anew.
+bool software_control(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base,
                       uint32_t value) {
   if ((value & NEURON_UDMA_RESET_QUEUE) != 0)
     side_reset(work, engine, queue_base);
@@ -77,6 +91,8 @@ void software_control(mock_udma_work_t *work, uint32_t engine, uint64_t queue_ba
     mock_udma_put(work, engine, queue_base + NEURON_UDMA_HEAD, POINTER_RESET);
   if ((value & NEURON_UDMA_RESET_CURRENT) != 0)
     mock_udma_put(work, engine, queue_base + NEURON_UDMA_CURRENT, POINTER_RESET);
+  return chain(work,
+               static_cast<uint64_t>(std::max<int64_t>(pending_in(work, engine, queue_base), 0)));
 }
 
 // More than the ring has room for, or no ring at all: the engine stops.
@@ -84,12 +100,11 @@ bool doorbell(mock_udma_work_t *work, uint32_t engine, uint32_t queue, uint64_t 
               uint32_t count) {
   if (count == 0)
     return true;
-  if (work->running && (work->chained += count) > MOCK_UDMA_CHAIN_LIMIT)
+  if (!chain(work, count))
     return false;
   uint32_t length = mock_udma_get(work, engine, queue_base + NEURON_UDMA_LENGTH);
   uint32_t tail = mock_udma_get(work, engine, queue_base + NEURON_UDMA_TAIL);
-  int64_t pending =
-      mock_udma_pending(mock_udma_get(work, engine, queue_base + NEURON_UDMA_HEAD), tail, length);
+  int64_t pending = pending_in(work, engine, queue_base);
   if (pending < 0 || count > length - pending) {
     mock_udma_abort(work, engine);
     return true;
@@ -128,9 +143,8 @@ bool apply_queue(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint3
       break;
   }
   if (reg == (rx ? NEURON_UDMA_RX_SOFTWARE_CONTROL : NEURON_UDMA_TX_SOFTWARE_CONTROL))
-    software_control(work, engine, queue_base, value);
-  else
-    mock_udma_put(work, engine, offset, value);
+    return software_control(work, engine, queue_base, value);
+  mock_udma_put(work, engine, offset, value);
   return true;
 }
 

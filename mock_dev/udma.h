@@ -49,8 +49,8 @@ void mock_udma_process_close(mock_host *host, mock_device_t *device, int32_t tgi
 
 // --- between udma.cc and udma_run.cc ------------------------------------------------------------
 
-// Descriptors that doorbells written by transfers may submit until the call returns: descriptors
-// that ring their own queue would never end.
+// Descriptors that transfers may submit, by doorbells and by pointers they move back, until the
+// call returns: descriptors that ring their own queue would never end.
 constexpr uint64_t MOCK_UDMA_CHAIN_LIMIT = 65536;
 constexpr uint64_t MOCK_UDMA_SIDES[] = {0, NEURON_UDMA_RX};
 constexpr uint32_t MOCK_UDMA_QUEUES = NEURON_DMA_ENGINE_LIMIT * NEURON_DMA_QUEUES_PER_ENGINE;
@@ -71,7 +71,7 @@ uint32_t mock_udma_get(const mock_udma_work_t *work, uint32_t engine, uint64_t o
 void mock_udma_put(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint32_t value);
 
 // A register write with its side effects; queues it sets going are added to `work`. False: a
-// transfer rings too often.
+// transfer submits too much.
 bool mock_udma_apply(mock_udma_work_t *work, const mock_target_t *target, uint32_t value);
 
 void mock_udma_abort(mock_udma_work_t *work, uint32_t engine);

@@ -233,6 +233,22 @@ TEST(DmaFaults, SelfRingingDescriptorsEnd) {
   EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), cut(b.data, 0, 64));
 }
 
+// So do descriptors that put their own queue's head back: each lap the same ones are new again.
+TEST(DmaFaults, DescriptorsThatRewindTheirQueueEnd) {
+  machine_t m;
+  queue_t q(m, 0, 0, 32);
+  buffers_t b(m, 4096);
+  chunk_t control = alloc(m, {});
+  uint32_t reset_head[] = {0x4, 0x4};
+  ASSERT_EQ(buf_copy(m, control.handle, reset_head, 0, 8, true), 0);
+  // The second packet writes the software control of both sides: head to index 0, tail stays.
+  q.put_tx({tx_desc(b.src.pa, 64), tx_desc(control.pa, 8)});
+  q.put_rx({rx_desc(b.dst.pa, 64), rx_desc(0x10020010b0, 4), rx_desc(0x1002021064, 4)});
+  ASSERT_EQ(q.start(2, 3), 0);
+  EXPECT_TRUE(engine_aborted(m, 0));
+  EXPECT_EQ(dma_read(m, b.dst.handle, 0, 64), cut(b.data, 0, 64));
+}
+
 TEST(DmaFaults, FreedRingMemoryStopsTheEngine) {
   for (bool host : {false, true}) {
     machine_t m;
