@@ -25,8 +25,13 @@ constexpr char DEFAULT_INSTANCE[] = "trn2.3xlarge";
 constexpr uint32_t POISON = 0xa5a5a5a5;
 constexpr char DEFAULT_VERSION[] = "2.24.7.0";
 
-// Chunk records: one per handle, and the driver's own.
-constexpr uint32_t CHUNK_CAPACITY = MOCK_HANDLE_LIMIT + 1 + NEURON_MAX_HBM + NEURON_DATASTORE_COUNT;
+// Chunk records: one per handle, one for whoever asks when those have run out, and the driver's
+// own: reserved memory and scrub buffers per channel, fill buffer, ring of closed queues, the rest
+// as named. Any of its own may be without a handle.
+constexpr uint32_t DRIVER_CHUNKS = 2 * NEURON_MAX_HBM + NEURON_DATASTORE_COUNT + 2 +
+                                   NEURON_MAX_CORES * MOCK_COPY_RING_CHUNKS +
+                                   MOCK_NQ_UNITS * NEURON_NQ_SLOTS;
+constexpr uint32_t CHUNK_CAPACITY = MOCK_HANDLE_LIMIT + 1 + DRIVER_CHUNKS;
 // Each chunk can leave one hole below it; each pool has one tail.
 constexpr uint32_t EXTENT_CAPACITY = CHUNK_CAPACITY + 2 * NEURON_MAX_HBM + 1;
 constexpr uint32_t HOST_PAGES = MOCK_HOST_SIZE >> MOCK_PAGE_SHIFT;
