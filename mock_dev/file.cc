@@ -210,10 +210,8 @@ ssize_t mock_read(mock_host_t *host, int32_t tgid, int fd, void *buffer, size_t 
   if (file->kind != MOCK_FILE_TEXT)
     return -EINVAL;  // the device node has no read operation
   size_t n = std::min<size_t>(size, file->length - file->position);
-  if (n != 0 && buffer == nullptr)
+  if (mock_user_write(buffer, file->text + file->position, n) != 0)
     return -EFAULT;
-  if (n != 0)
-    memcpy(buffer, file->text + file->position, n);
   file->position += static_cast<uint32_t>(n);
   return static_cast<ssize_t>(n);
 }

@@ -321,11 +321,11 @@ bool step(uint16_t *wheel, uint32_t count) {
 }
 
 // Next file of the same row and device.
-bool next_in_device(const mock_host *host, ref_t *ref) {
+bool next_in_device(uint32_t cores, ref_t *ref) {
   const node_t *node = &NODES[ref->node];
   bool per_core = strstr(node->pattern, "%c") != nullptr;
   return step(&ref->stat, node->stats) || step(&ref->name, node->names.count) ||
-         step(&ref->core, per_core ? host->state->cores : 0);
+         step(&ref->core, per_core ? cores : 0);
 }
 
 }  // namespace
@@ -354,10 +354,9 @@ bool mock_sysfs_find(const mock_host *host, const char *path, mock_sysfs_ref_t *
   return false;
 }
 
-bool mock_sysfs_next(const mock_host *host, mock_sysfs_ref_t *ref) {
+bool mock_sysfs_next(uint32_t devices, uint32_t cores, mock_sysfs_ref_t *ref) {
   bool per_device = strstr(NODES[ref->node].pattern, "%d") != nullptr;
-  return next_in_device(host, ref) ||
-         step(&ref->device, per_device ? host->state->device_count : 0) ||
+  return next_in_device(cores, ref) || step(&ref->device, per_device ? devices : 0) ||
          step(&ref->node, NODE_COUNT);
 }
 
@@ -417,7 +416,7 @@ void mock_sysfs_live(mock_host *host, uint32_t device,
     ref.device = static_cast<uint16_t>(device);
     do
       visit(user, &ref, number_of(node, host, d, &ref));
-    while (next_in_device(host, &ref));
+    while (next_in_device(host->state->cores, &ref));
   }
 }
 
@@ -427,6 +426,8 @@ int mock_sysfs_store(mock_host *host, const mock_sysfs_ref_t *ref, const char *t
     return node->store(host, ref, text);
   if (node->counter == nullptr)
     return -EIO;
+  if (*text == '\0')  // nothing was written
+    return 0;
   mock_device_t *device = mock_host_device(host, ref->device);
   mock_guard_t guard(&device->lock);
   *node->counter(&device->counters, ref) = {};

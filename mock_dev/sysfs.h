@@ -25,8 +25,9 @@ constexpr size_t MOCK_SYSFS_PATH = 160;
 // /sys/devices/virtual/neuron_device/neuron<N> lead to a device, as on a real machine.
 bool mock_sysfs_find(const mock_host *host, const char *path, mock_sysfs_ref_t *out);
 
-// Walks over all files: start with {}, which is one itself. False: that was the last one.
-bool mock_sysfs_next(const mock_host *host, mock_sysfs_ref_t *ref);
+// Walks over all files of a machine with so many devices, and cores each: start with {}, which is
+// one itself. False: that was the last one.
+bool mock_sysfs_next(uint32_t devices, uint32_t cores, mock_sysfs_ref_t *ref);
 
 // The path below the file's real directory, never through a class link.
 void mock_sysfs_path(const mock_sysfs_ref_t *ref, char (&path)[MOCK_SYSFS_PATH]);

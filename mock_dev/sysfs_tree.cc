@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <new>
 #include <string>
@@ -22,6 +22,7 @@
 struct mock_sysfs_tree {
   std::string path;  // absolute: the process may change its directory
   bool made = false;
+  pid_t owner = 0;  // a forked child shares the files, they are not its own to remove
   int root = -1;    // the directory
   int marker = -1;  // locked while the machine lives; tells our directories from others
   std::mutex lock;  // of what follows; taken before the device's
@@ -33,6 +34,80 @@ namespace {
 // A machine that died leaves its marker behind, unlocked.
 constexpr char MARKER[] = ".neuron-mock";
 constexpr char STAGING[] = ".neuron-mock-new";
+constexpr char DMI_LINK[] = "sys/class/dmi/id";
+constexpr char DEVICE_LINK[] = "sys/class/neuron_device/neuron";
+constexpr char DEVICE_DIRECTORY[] = "sys/devices/virtual/neuron_device/neuron";
+
+// A directory relative to the root, reached through no link.
+int open_directory(const mock_sysfs_tree *tree, const std::string &path) {
+  int at = dup(tree->root);
+  for (size_t from = 0; at >= 0 && from < path.size();) {
+    size_t end = std::min(path.find('/', from), path.size());
+    int next = openat(at, path.substr(from, end - from).c_str(),
+                      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    close(at);
+    at = next;
+    from = end + 1;
+  }
+  return at;
+}
+
+// Removing files one after the other: neighbours share their directory.
+struct sweep_t {
+  const mock_sysfs_tree *tree;
+  std::string directory;
+  int at;  // negative: the directory is not there
+};
+
+// Removes the sweep's directory and those above it, as far as they are empty.
+void sweep_leave(sweep_t *sweep) {
+  if (sweep->at >= 0)
+    close(sweep->at);
+  for (bool gone = sweep->at >= 0; gone && !sweep->directory.empty();) {
+    size_t end = sweep->directory.rfind('/');
+    std::string name = sweep->directory.substr(end == std::string::npos ? 0 : end + 1);
+    sweep->directory.resize(end == std::string::npos ? 0 : end);
+    int parent = open_directory(sweep->tree, sweep->directory);
+    gone = parent >= 0 && unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
+    if (parent >= 0)
+      close(parent);
+  }
+}
+
+// Only a file where we make a file, and a link where we make a link.
+void sweep_remove(sweep_t *sweep, const std::string &path, bool is_link) {
+  size_t end = path.rfind('/');
+  if (path.compare(0, end, sweep->directory) != 0) {
+    sweep_leave(sweep);
+    sweep->directory = path.substr(0, end);
+    sweep->at = open_directory(sweep->tree, sweep->directory);
+  }
+  const char *name = path.c_str() + end + 1;
+  struct stat now;
+  if (sweep->at >= 0 && fstatat(sweep->at, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(now.st_mode) == is_link)
+    unlinkat(sweep->at, name, 0);
+}
+
+// Removes what a machine wrote, of whatever size it was; what others put there stays.
+void remove_tree(const mock_sysfs_tree *tree) {
+  uint32_t devices = 0;
+  for (uint32_t d = 0; d < NEURON_MAX_DEVICES; ++d)
+    if (faccessat(tree->root, (DEVICE_DIRECTORY + std::to_string(d)).c_str(), F_OK, 0) == 0)
+      devices = d + 1;
+  sweep_t sweep = {tree, "", -1};
+  mock_sysfs_ref_t ref = {};
+  do {
+    char path[MOCK_SYSFS_PATH];
+    mock_sysfs_path(&ref, path);
+    sweep_remove(&sweep, path + 1, false);
+  } while (mock_sysfs_next(devices, NEURON_MAX_CORES, &ref));
+  sweep_remove(&sweep, DMI_LINK, true);
+  for (uint32_t d = 0; d < devices; ++d)
+    sweep_remove(&sweep, DEVICE_LINK + std::to_string(d), true);
+  sweep_leave(&sweep);
+  unlinkat(tree->root, STAGING, 0);
+}
 
 int is_empty(int directory) {
   int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -52,6 +127,7 @@ int is_empty(int directory) {
 
 int take_directory(mock_sysfs_tree *tree, const char *dir) {
   tree->path = dir;
+  tree->owner = getpid();
   tree->made = mkdir(dir, 0755) == 0;
   if (!tree->made && errno != EEXIST)
     return -errno;
@@ -63,7 +139,8 @@ int take_directory(mock_sysfs_tree *tree, const char *dir) {
     return -errno;
   tree->path = absolute;
   free(absolute);
-  if (faccessat(tree->root, MARKER, F_OK, 0) != 0) {
+  bool left_behind = faccessat(tree->root, MARKER, F_OK, 0) == 0;
+  if (!left_behind) {
     int empty = is_empty(tree->root);
     if (empty <= 0)
       return empty == 0 ? -ENOTEMPTY : empty;
@@ -77,9 +154,8 @@ int take_directory(mock_sysfs_tree *tree, const char *dir) {
     return -EBUSY;
   }
   tree->marker = marker;
-  std::error_code ignored;  // what cannot be removed fails when it is written anew
-  std::filesystem::remove_all(tree->path + "/sys", ignored);
-  unlinkat(tree->root, STAGING, 0);
+  if (left_behind)  // whatever cannot be removed fails when it is written anew
+    remove_tree(tree);
   return 0;
 }
 
@@ -173,13 +249,13 @@ int fill(mock_host *host) {
     int rc = write_node(host, &ref, &last);
     if (rc != 0)
       return rc;
-  } while (mock_sysfs_next(host, &ref));
+  } while (mock_sysfs_next(host->state->device_count, host->state->cores, &ref));
   const mock_sysfs_tree *tree = host->sysfs_tree;
-  int rc = make_link(tree, "sys/class/dmi/id", "../../devices/virtual/dmi/id");
+  int rc = make_link(tree, DMI_LINK, "../../devices/virtual/dmi/id");
   for (uint32_t d = 0; d < host->state->device_count && rc == 0; ++d) {
-    std::string device = "neuron" + std::to_string(d);
-    rc = make_link(tree, "sys/class/neuron_device/" + device,
-                   "../../devices/virtual/neuron_device/" + device);
+    std::string number = std::to_string(d);
+    rc = make_link(tree, DEVICE_LINK + number,
+                   "../../devices/virtual/neuron_device/neuron" + number);
   }
   return rc;
 }
@@ -215,15 +291,17 @@ void mock_sysfs_tree_destroy(mock_host *host) {
   host->sysfs_tree = nullptr;
   if (tree == nullptr)
     return;
-  if (tree->marker >= 0) {  // ours
-    std::error_code ignored;
-    std::filesystem::remove_all(tree->path + "/sys", ignored);
+  bool mine = tree->owner == getpid();
+  if (tree->marker >= 0 && mine) {
+    remove_tree(tree);
     unlinkat(tree->root, MARKER, 0);
-    close(tree->marker);
   }
-  if (tree->root >= 0)
-    close(tree->root);
-  if (tree->made)
+  struct stat root, now;
+  if (tree->made && mine && fstat(tree->root, &root) == 0 && lstat(tree->path.c_str(), &now) == 0 &&
+      root.st_dev == now.st_dev && root.st_ino == now.st_ino)
     rmdir(tree->path.c_str());  // stays when somebody put something there
+  for (int fd : {tree->marker, tree->root})
+    if (fd >= 0)
+      close(fd);
   delete tree;
 }

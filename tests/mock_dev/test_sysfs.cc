@@ -186,6 +186,26 @@ TEST(Sysfs, Writes) {
 }
 
 // Page-rounded bytes by core and category; present is the size of the last change, up or down.
+// A write of nothing never reaches the file, and bad memory is EFAULT, not a crash.
+TEST(Sysfs, EdgesOfReadAndWrite) {
+  machine_t m;
+  ASSERT_EQ(alloc(m, {.size = 8192}).rc, 0);
+  const std::string total = DEVICE0 + "neuron_core0/stats/memory_usage/device_mem/total";
+  std::string before = sysfs_get(m.host, total);
+  ASSERT_NE(before, "0\n");
+  EXPECT_EQ(sysfs_put(m.host, total, ""), 0);
+  EXPECT_EQ(sysfs_get(m.host, total), before);
+  bad_range_t range;
+  int fd = mock_open(m.host, PID, total.c_str(), O_RDWR);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(mock_read(m.host, PID, fd, range.bad(), 64), -EFAULT);
+  EXPECT_EQ(mock_read(m.host, PID, fd, nullptr, 64), -EFAULT);
+  EXPECT_EQ(mock_write(m.host, PID, fd, range.bad(), 1), -EFAULT);
+  char text[64] = {};
+  EXPECT_EQ(mock_read(m.host, PID, fd, text, sizeof(text)), static_cast<ssize_t>(before.size()));
+  EXPECT_EQ(text, before) << "failed reads did not move the position";
+}
+
 TEST(Sysfs, MemoryCounters) {
   machine_t m("trn2.3xlarge");
   std::string core = DEVICE0 + "neuron_core5/stats/memory_usage/";
@@ -439,6 +459,77 @@ TEST(SysfsTree, OneMachineEach) {
   }
   EXPECT_EQ(create_at(dir.path, &second), 0);
   mock_host_destroy(second);
+}
+
+// Files of others below the tree stay, and so do the directories that hold them.
+TEST(SysfsTree, LeavesWhatOthersPutThere) {
+  scratch_dir_t dir;
+  fs::path own = dir.path / "own";
+  const std::string device = "sys/devices/virtual/neuron_device/neuron0/";
+  {
+    machine_t m(with_tree("trn1.2xlarge", own));
+    std::ofstream(own / device / "notes") << "mine";
+    std::ofstream(own / "sys" / "class" / "notes") << "mine";
+    fs::create_directory_symlink(dir.path, own / "sys" / "class" / "elsewhere");
+  }
+  EXPECT_EQ(files_below(own), (std::set<std::string>{device + "notes", "sys/class/notes"}));
+  EXPECT_TRUE(fs::is_symlink(own / "sys" / "class" / "elsewhere"));
+}
+
+// The same when a machine takes over what a killed one left.
+TEST(SysfsTree, TakesOverOnlyWhatAMachineLeft) {
+  scratch_dir_t dir;
+  pid_t child = fork();
+  if (child == 0) {
+    mock_host_t *host;
+    mock_dev_options_t o = with_tree("inf2.24xlarge", dir.path);
+    _exit(mock_host_create(&o, &host) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  std::ofstream(dir.path / "sys" / "notes") << "mine";
+  { machine_t m(with_tree("trn1.2xlarge", dir.path)); }
+  EXPECT_EQ(files_below(dir.path), std::set<std::string>{"sys/notes"});
+}
+
+// A directory that was moved away is still the one to clean up; what took its place is not.
+TEST(SysfsTree, ReplacedDirectoryIsNotTouched) {
+  scratch_dir_t dir;
+  fs::path made = dir.path / "made", moved = dir.path / "moved";
+  {
+    machine_t m(with_tree("trn1.2xlarge", made));
+    fs::rename(made, moved);
+    fs::create_directories(made / "sys");
+    std::ofstream(made / "sys" / "important") << "mine";
+    fs::create_directory(dir.path / "empty");
+  }
+  EXPECT_EQ(files_below(dir.path), std::set<std::string>{"made/sys/important"});
+  {
+    machine_t m(with_tree("trn1.2xlarge", dir.path / "again"));
+    fs::remove_all(dir.path / "again");
+    fs::create_directory(dir.path / "again");
+    EXPECT_EQ(alloc(m, {}).rc, 0) << "the machine works without its files";
+  }
+  EXPECT_TRUE(fs::exists(dir.path / "again")) << "not the one it made";
+}
+
+// A child that drops its copy of the machine does not take the parent's files along.
+TEST(SysfsTree, ForkedChildLeavesTheFiles) {
+  scratch_dir_t dir;
+  machine_t m(with_tree("trn1.2xlarge", dir.path));
+  std::set<std::string> before = files_below(dir.path);
+  pid_t child = fork();
+  if (child == 0) {
+    mock_host_destroy(m.host);
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(files_below(dir.path), before);
+  mock_host_t *second = nullptr;
+  EXPECT_EQ(create_at(dir.path, &second), -EBUSY);
 }
 
 // A machine whose process was killed leaves its files; the next one replaces them.
