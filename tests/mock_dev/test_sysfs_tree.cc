@@ -60,6 +60,19 @@ int create_at(const fs::path &dir, mock_host_t **host) {
   return mock_host_create(&o, host);
 }
 
+// The tree of an inf2.24xlarge whose process was killed.
+void leave_tree(const fs::path &dir) {
+  pid_t child = fork();
+  if (child == 0) {
+    mock_host_t *host;
+    mock_dev_options_t o = with_tree("inf2.24xlarge", dir);
+    _exit(mock_host_create(&o, &host) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+}
+
 }  // namespace
 
 // Every file of the tree, no more and no less, holds what the mock serves under its path.
@@ -226,15 +239,7 @@ TEST(SysfsTree, LeavesWhatOthersPutThere) {
 // The same when a machine takes over what a killed one left.
 TEST(SysfsTree, TakesOverOnlyWhatAMachineLeft) {
   scratch_dir_t dir;
-  pid_t child = fork();
-  if (child == 0) {
-    mock_host_t *host;
-    mock_dev_options_t o = with_tree("inf2.24xlarge", dir.path);
-    _exit(mock_host_create(&o, &host) == 0 ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_EQ(status, 0);
+  leave_tree(dir.path);
   std::ofstream(dir.path / "sys" / "notes") << "mine";
   { machine_t m(with_tree("trn1.2xlarge", dir.path)); }
   EXPECT_EQ(files_below(dir.path), std::set<std::string>{"sys/notes"});
@@ -282,15 +287,7 @@ TEST(SysfsTree, ForkedChildLeavesTheFiles) {
 // A machine whose process was killed leaves its files; the next one replaces them.
 TEST(SysfsTree, LeftBehind) {
   scratch_dir_t dir;
-  pid_t child = fork();
-  if (child == 0) {
-    mock_host_t *host;
-    mock_dev_options_t o = with_tree("inf2.24xlarge", dir.path);
-    _exit(mock_host_create(&o, &host) == 0 ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_EQ(status, 0);
+  leave_tree(dir.path);
   EXPECT_TRUE(fs::exists(dir.path / "sys/class/neuron_device/neuron5"));
   {
     machine_t m(with_tree("trn1.2xlarge", dir.path));
