@@ -195,7 +195,10 @@ void mock_chunk_fill(uint8_t *at, uint32_t pattern, uint64_t size) {
 }
 
 int mock_chunk_poison(mock_host *host, mock_device_t *device, const mock_chunk_t *chunk) {
-  uint32_t pattern = mock_chunk_is_host(chunk) ? 0 : device->fresh_pattern[chunk->channel];
+  uint32_t pattern =
+      mock_chunk_is_host(chunk)
+          ? 0
+          : __atomic_load_n(&device->fresh_pattern[chunk->channel], __ATOMIC_RELAXED);
   if (pattern == 0)  // the file holds zeros
     return 0;
   mock_place_t place = mock_chunk_place(host, device, chunk);

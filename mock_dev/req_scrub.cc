@@ -79,7 +79,8 @@ long mock_req_hbm_scrub_start(const mock_call_t *call) {
     if (rc != 0)
       return rc;
     queues_close(call, a.hbm_index);
-    device->fresh_pattern[a.hbm_index] = a.init_val;
+    // An allocation in progress reads it outside the lock.
+    __atomic_store_n(&device->fresh_pattern[a.hbm_index], a.init_val, __ATOMIC_RELAXED);
     ranges = owned_ranges(call, a.hbm_index);
     fallocate(
         memory->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
