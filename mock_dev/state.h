@@ -3,8 +3,8 @@
 // from the start of the region or indexes, never pointers (rulings.md 17).
 //
 // The region is one sparse memory file, sized once for the largest state it can reach; pages that
-// are never touched cost nothing. Locks are process-shared and robust. Order: a device's lock
-// first, then the host's.
+// are never touched cost nothing. Locks are process-shared and robust. Order: a device's DMA lock,
+// a device's lock, the host's.
 #pragma once
 
 #include <pthread.h>
