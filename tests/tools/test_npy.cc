@@ -32,6 +32,7 @@ std::string dictionary(const char *descr, const char *shape, const char *order =
          ", 'shape': " + shape + ", }";
 }
 
+// Its data lie in `file`.
 npy_array read_ok(const bytes_t &file) {
   finding_sink findings;
   npy_array array;
@@ -56,7 +57,8 @@ std::string refusal(const bytes_t &file) {
 
 TEST(Npy, ReadsEveryVersion) {
   for (uint8_t major : {1, 2, 3}) {
-    npy_array a = read_ok(file_of(dictionary("<i2", "(2, 3)"), "abcdefghijkl", major));
+    const bytes_t file = file_of(dictionary("<i2", "(2, 3)"), "abcdefghijkl", major);
+    npy_array a = read_ok(file);
     EXPECT_EQ(a.kind, 'i');
     EXPECT_EQ(a.item_size, 2u);
     EXPECT_THAT(a.shape, ElementsAre(2, 3));
