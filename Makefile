@@ -18,16 +18,22 @@ deps:
 $(MESON)/build.ninja: | deps
 	@test -f $@ || $(MESON_SETUP) $(MESON)
 
+# Short ways to the tool and the library, where README.md says they are.
+LINKS = ln -sfn meson/tools/neff $(BUILD)/neff && \
+	for f in $(MESON)/nrt/libnrt.so*; do case $$f in *.p|*.symbols) ;; *) ln -sfn meson/nrt/$${f\#\#*/} $(BUILD)/$${f\#\#*/} ;; esac; done
+
 build: deps $(MESON)/build.ninja
 	@ninja -C $(MESON) -j $(JOBS)
-	@ln -sfn meson/tools/neff $(BUILD)/neff
-	@for f in $(MESON)/nrt/libnrt.so*; do case $$f in *.p|*.symbols) ;; *) ln -sfn meson/nrt/$${f##*/} $(BUILD)/$${f##*/} ;; esac; done
+	@$(LINKS)
 
 test: build
 	@.ci/test $(MESON)
 
-# Places a NEFF on a mocked device and resolves into it: the sample by default, or NEFF=your.neff.
-demo: build
+# Places a NEFF on a mocked device and resolves into it: the sample by default, or NEFF=your.neff. Builds what a user
+# needs and no tests.
+demo: deps $(MESON)/build.ninja
+	@ninja -C $(MESON) -j $(JOBS) demo
+	@$(LINKS)
 	@.ci/demo $(BUILD) "$(NEFF)" "$(INSTANCE)"
 
 # A few minutes; writes $(BUILD)/bench.json and prints the table. `bench/compare.py OLD NEW` compares two of them.
