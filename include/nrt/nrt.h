@@ -347,7 +347,10 @@ size_t nrt_tensor_get_size(const nrt_tensor_t *tensor);
  */
 void *nrt_tensor_get_va(const nrt_tensor_t *tensor);
 
-/* Device address, allocation size and HBM of a device tensor; NRT_INVALID for others. */
+/*
+ * Device address, allocation size and HBM of a device tensor; NRT_INVALID for others. Of a slice:
+ * the address of its own first byte, and the size of the allocation it lies in.
+ */
 NRT_STATUS nrt_tensor_get_device_allocation_info(const nrt_tensor_t *tensor,
                                                  nrt_tensor_device_allocation_info_t *alloc_info);
 
