@@ -33,7 +33,7 @@ NRT_STATUS check_instance(const std::string &instance, finding_sink &findings) {
       return NRT_SUCCESS;
     known += (known.empty() ? "" : ", ") + std::string(*name);
   }
-  return findings.add(NRT_INVALID, "--instance", "unknown instance '{}'; known are {}", instance,
+  return findings.add(NRT_INVALID, "instance", "unknown instance '{}'; known are {}", instance,
                       known);
 }
 
@@ -101,7 +101,7 @@ NRT_STATUS machine::open(const std::string &first, std::span<const uint8_t> byte
   uint32_t cores = hal_identity(hal_)->device_count * arch->cores_per_device / placement.lnc;
   int64_t last = int64_t{arguments.core} + arguments.num_cores - 1;
   if (last >= static_cast<int64_t>(cores))
-    return findings.add(NRT_INVALID, "--core", "{} is not in -1..{}, the logical cores of {}", last,
+    return findings.add(NRT_INVALID, "logical core", "{} is not in 0..{}, those of {}", last,
                         cores - 1, hal_identity(hal_)->instance_type);
   placement.first_vnc = arguments.core < 0 ? 0 : static_cast<uint32_t>(arguments.core);
   placement.num_vncs = arguments.core < 0 ? cores : arguments.num_cores;

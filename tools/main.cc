@@ -214,7 +214,8 @@ void add_memory_command(CLI::App &app, arguments &a) {
                     "With --as: without the buffers of device profiling");
   command
       ->add_option("--tensor", memory.tensors,
-                   "A device tensor: SIZE[K|M|G][@N], on logical core N; may be repeated")
+                   "A device tensor: SIZE[K|M|G][@N] (powers of 1024), on logical core N; may be "
+                   "repeated")
       ->option_text("SIZE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -264,17 +265,6 @@ std::vector<std::string> resolve_arguments(const CLI::App &resolve,
   return options;
 }
 
-int usage_error(bool json, const std::string &what) {
-  tool_note(fmt::format("neff: {}\nRun with --help for more.\n", what));
-  if (json) {
-    json_out document;
-    document.begin_object().key("error").begin_object();
-    document.field("status", "usage").field("what", what).end_object().end_object();
-    tool_print(document.text());
-  }
-  return TOOL_USAGE;
-}
-
 int run_pack(arguments &a) {
   pack_arguments &pack = a.pack;
   pack.options.compress = !a.no_compress;
@@ -291,7 +281,7 @@ int run_pack(arguments &a) {
   if (!a.pkg_version.empty())
     pack.options.pkg_version = to_number(a.pkg_version);
   if (!a.uuid.empty() && !parse_uuid(a.uuid, pack.options.uuid))
-    return usage_error(pack.json, fmt::format("--uuid: '{}' is not 32 hex digits", a.uuid));
+    return tool_usage(pack.json, fmt::format("--uuid: '{}' is not 32 hex digits", a.uuid));
   return command_pack(pack);
 }
 
@@ -388,8 +378,8 @@ int run(int argc, char **argv) {
   bool json = std::find(words.begin(), words.end(), "--json") != words.end();
   if (!words.empty() && !words.front().starts_with('-') && !is_command(app, words.front()))
     return tool_finish(
-        usage_error(json, fmt::format("unknown command '{}'; commands are {}",
-                                      tool_printable(words.front()), command_names(app))));
+        tool_usage(json, fmt::format("unknown command '{}'; commands are {}",
+                                     tool_printable(words.front()), command_names(app))));
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);
@@ -399,7 +389,7 @@ int run(int argc, char **argv) {
       if (!words.empty() && words.front() == "resolve" &&
           has_dash_name(*app.get_subcommand("resolve"), words))
         what += fmt::format(" ({})", kDashNames);
-      return tool_finish(usage_error(json, what));
+      return tool_finish(tool_usage(json, what));
     }
     // --help and --version.
     std::ostringstream text;

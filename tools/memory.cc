@@ -378,10 +378,13 @@ int command_memory(const memory_arguments &given) {
     // A request without room is a result here, not an incident to write reports about.
     setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", 1);
   }
-  NRT_STATUS status = read_arguments(&arguments, &view, findings);
-  if (status == NRT_SUCCESS)
-    status = view.release != nullptr ? memory_predict(m, arguments, &view, findings, &failed)
-                                     : memory_measure(m, arguments, &view, findings, &failed);
+  if (read_arguments(&arguments, &view, findings) != NRT_SUCCESS) {
+    const finding &wrong = findings.all().front();
+    return tool_usage(arguments.machine.json, wrong.where + ": " + wrong.what);
+  }
+  NRT_STATUS status = view.release != nullptr
+                          ? memory_predict(m, arguments, &view, findings, &failed)
+                          : memory_measure(m, arguments, &view, findings, &failed);
   memory_fit_t fit;
   if (fitting && !view.cores.empty())
     status = try_fit(m, view, status, findings, failed, &fit);

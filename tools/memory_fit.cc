@@ -107,10 +107,10 @@ void memory_put_fit(json_out &json, const machine &m, const memory_fit_t &fit) {
 
 void memory_print_fit(const machine &m, const memory_fit_t &fit) {
   if (fit.failure)
-    tool_print(fmt::format("\n{}: does not fit. {}\nWhat was placed before:\n",
+    tool_print(fmt::format("\n{}: does not fit. {}\nPlaced before that, bytes per HBM:\n",
                            m.identity().instance_type, failure_text(*fit.failure)));
   else
-    tool_print(fmt::format("\n{}: fits.\n", m.identity().instance_type));
+    tool_print(fmt::format("\n{}: fits. Bytes per HBM:\n", m.identity().instance_type));
   tool_table table(
       {">Device", ">HBM", ">Held", ">Left", ">Main pool", ">Small pool", ">Largest block"});
   for (const memory_hbm_t &hbm : fit.hbms)

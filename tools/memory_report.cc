@@ -87,7 +87,7 @@ std::string headline(const memory_view_t &view) {
 }
 
 void print_classes(const memory_view_t &view) {
-  std::vector<std::string> headings = {"Class"};
+  std::vector<std::string> headings = {"Class (bytes)"};
   std::vector<std::string> subgraphs = {"subgraph"}, totals = {"total"};
   for (const memory_core_t &core : view.cores) {
     headings.push_back(fmt::format(">ND {} NC {}", core.pcore().device_id, core.pcore().nc_id));

@@ -98,6 +98,17 @@ int tool_fail(bool json, const std::string &file, NRT_STATUS status, const findi
   return TOOL_FINDINGS;
 }
 
+int tool_usage(bool json, const std::string &what) {
+  tool_note(fmt::format("neff: {}\nRun with --help for more.\n", what));
+  if (json) {
+    json_out document;
+    document.begin_object().key("error").begin_object();
+    document.field("status", "usage").field("what", what).end_object().end_object();
+    tool_print(document.text());
+  }
+  return TOOL_USAGE;
+}
+
 bool tool_parse_u64(const std::string &text, uint64_t *out) {
   bool hex = text.starts_with("0x") || text.starts_with("0X");
   std::string digits = hex ? text.substr(2) : text;

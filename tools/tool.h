@@ -44,6 +44,10 @@ void tool_put_status(json_out &json, NRT_STATUS status);
 // stream with --json, lines on standard error in any case. Returns TOOL_FINDINGS.
 int tool_fail(bool json, const std::string &file, NRT_STATUS status, const finding_sink &findings);
 
+// Arguments that make no sense: a line and a hint on standard error, {"error"} with --json. Returns
+// TOOL_USAGE.
+int tool_usage(bool json, const std::string &what);
+
 // Decimal or 0x-prefixed.
 bool tool_parse_u64(const std::string &text, uint64_t *out);
 

@@ -125,20 +125,34 @@ TEST_F(ToolTest, MemoryRefusesWhatItCannotRead) {
     EXPECT_THAT(r.err, HasSubstr(what)) << arguments;
     EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
   };
-  refused("--as neuron-2.99 " + path, "'neuron-2.99' is not known; known are neuron-2.30");
-  refused("--tensor 5X " + path, "'5X' is not SIZE[K|M|G][@CORE]");
-  refused("--tensor 0 " + path, "'0' is not SIZE");
-  refused("--tensor 99999999999G " + path, "is not SIZE");
-  refused("--tensor 9223372036854775808 " + path, "from 1 to 9223372036854775807 bytes");
-  refused("--as neuron-2.30 --tensor 17179869183G " + path, "is not SIZE");
   refused("@1", "@1");
-  refused("--tensor 5@9999 " + path, "'5@9999' is not SIZE");
-  refused(path + "@77", "77 is not in -1..3");
+  refused(path + "@77", "logical core: 77 is not in 0..3");
   refused(dir / "none", "none");
   refused("--as neuron-2.30 --instance trn1.2xlarge " + path, "needs logical cores of 2");
   refused("--tensor 30G " + path, "out of device memory");
-  refused("--core -1 " + path, "needs a logical core by its number");
   for (const char *usage : {"", "--no-profiling ", "--fit trn2.3xlarge --instance trn2.3xlarge ",
                             "--fit trn2.3xlarge --device ", "--as neuron-2.30 --device "})
     EXPECT_EQ(run(std::string("memory ") + usage + (*usage != '\0' ? path : "")).code, 2) << usage;
+}
+
+// Values of options are no fault of the file: exit code 2, and the line does not name one.
+TEST_F(ToolTest, MemoryRefusesValuesAsUsage) {
+  std::string path = sample();
+  for (const auto &[arguments, what] :
+       {std::pair{"--as neuron-2.99", "--as: 'neuron-2.99' is not known; known are neuron-2.30"},
+        {"--tensor 5X", "--tensor: '5X' is not SIZE[K|M|G][@CORE]"},
+        {"--tensor 0", "--tensor: '0' is not SIZE"},
+        {"--tensor 99999999999G", "is not SIZE"},
+        {"--tensor 9223372036854775808", "from 1 to 9223372036854775807 bytes"},
+        {"--as neuron-2.30 --tensor 17179869183G", "is not SIZE"},
+        {"--tensor 5@9999", "--tensor: '5@9999' is not SIZE"},
+        {"--core -1", "--core: -1: memory needs a logical core by its number"}}) {
+    tool_result r = run(fmt::format("memory {} {}", arguments, path));
+    EXPECT_EQ(r.code, 2) << arguments;
+    EXPECT_THAT(r.err, testing::StartsWith("neff: --")) << arguments;
+    EXPECT_THAT(r.err, HasSubstr(what)) << arguments;
+    EXPECT_EQ(r.out, "") << arguments;
+    r = run(fmt::format("memory --json {} {}", arguments, path));
+    EXPECT_EQ(query(r.out, "d['error']['status']"), "usage") << arguments;
+  }
 }

@@ -109,7 +109,7 @@ TEST_F(ToolTest, CoreChoosesTheDevice) {
             "[(1, 2, 5), (1, 3, 5)]");
   r = run("plan --core 64 --instance trn2.48xlarge " + file);
   EXPECT_EQ(r.code, 1);
-  EXPECT_THAT(r.err, HasSubstr("-1..63"));
+  EXPECT_THAT(r.err, HasSubstr("logical core: 64 is not in 0..63, those of trn2.48xlarge"));
 }
 
 TEST_F(ToolTest, MinusOneSpreads) {
