@@ -94,6 +94,7 @@ void audit_device(mock_host *host, mock_device_t *device, mock_audit_t *sum, uin
   FUZZ_CHECK(count_owned(host, device, tally.owned) == tally.owned, "{} chunks have an owner",
              tally.owned);
   sum->chunks += tally.chunks;
+  sum->owned += tally.owned;
   *host_pages += tally.host_pages;
 }
 

@@ -8,6 +8,7 @@
 struct mock_audit_t {
   uint64_t free_pages = 0;  // of all pools
   uint64_t chunks = 0;
+  uint64_t owned = 0;  // of these by a process
   bool operator==(const mock_audit_t &) const = default;
 };
 
