@@ -128,7 +128,8 @@ struct session {
   std::vector<int32_t> owners = {1};  // of `fds`
   std::vector<uint64_t> handles = {0}, addresses = {0};
   std::vector<mapping_t> mappings;
-  bool queues = false;  // notification queues were asked for: they outlive their process
+  bool lasting =
+      false;  // asked for what outlives its process: notification queues, a scrub's buffer
 
   int32_t tgid() { return 1 + in.u8() % 4; }
   template <typename T>
@@ -334,9 +335,10 @@ void step_request(session &s) {
   int fd = s.pick(s.fds);
   uint8_t which = s.in.u8();
   uint32_t request = which < std::size(kRequests) ? kRequests[which].value : s.in.u32();
-  s.queues = s.queues || (request & 0xFF) == (NEURON_IOCTL_NOTIFICATIONS_INIT_V1 & 0xFF) ||
-             (request & 0xFF) == (NEURON_IOCTL_NOTIFICATIONS_INIT_V2 & 0xFF) ||
-             (request & 0xFF) == (NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2 & 0xFF);
+  s.lasting = s.lasting || (request & 0xFF) == (NEURON_IOCTL_NOTIFICATIONS_INIT_V1 & 0xFF) ||
+              (request & 0xFF) == (NEURON_IOCTL_NOTIFICATIONS_INIT_V2 & 0xFF) ||
+              (request & 0xFF) == (NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2 & 0xFF) ||
+              (request & 0xFF) == (NEURON_IOCTL_HBM_SCRUB_START & 0xFF);
   uint8_t *argument = arena();
   fill_argument(s, request, argument);
   uint8_t place = s.in.u8();
@@ -438,7 +440,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   mock_audit_idle(s.host);
   mock_audit_t idle = mock_audit(s.host);
-  FUZZ_CHECK(idle.owned == 0 && (s.queues || idle == fresh),
+  FUZZ_CHECK(idle.owned == 0 && (s.lasting || idle == fresh),
              "{} chunks ({} owned) and {} free pages, fresh: {} and {}", idle.chunks, idle.owned,
              idle.free_pages, fresh.chunks, fresh.free_pages);
   mock_host_destroy(s.host);
