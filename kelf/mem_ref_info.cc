@@ -33,8 +33,10 @@ mem_ref_info::existing mem_ref_info::check_var_exists(const std::string &name, u
 void mem_ref_info::add_var_to_lookup_maps(std::string name, uint32_t var_id,
                                           std::unique_ptr<mem_ref> object) {
   // The owning map first: if another insertion runs out of memory the object is not lost.
-  auto [slot, added] = var_id_to_mem_refs.try_emplace(var_id, nullptr);
-  if (!added)
+  // Ids mostly come in order: the end is the best guess for all three.
+  size_t before = var_id_to_mem_refs.size();
+  auto slot = var_id_to_mem_refs.try_emplace(var_id_to_mem_refs.end(), var_id, nullptr);
+  if (var_id_to_mem_refs.size() == before)
     return;
   slot->second = object.release();
   var_id_to_name.emplace_hint(var_id_to_name.end(), var_id, name);
