@@ -434,6 +434,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   look_at_mappings(s);
   (void)mock_audit(s.host);
   for (int32_t pid = 1; pid <= 4; pid++) {
+    // A process that used another's descriptor keeps its core locks until it closes one of its own
+    // (mock-device-semantics.md 4).
+    mock_close(s.host, pid, mock_open(s.host, pid, "/dev/neuron0", O_RDWR));
     mock_process_exit(s.host, pid);
     // Claims go with the close of a misc-lane descriptor only (mock-device-semantics.md 10).
     mock_close(s.host, pid, mock_open(s.host, pid, "/dev/neuron0", O_WRONLY));
