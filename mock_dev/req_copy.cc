@@ -399,10 +399,15 @@ bool engine_window(const mock_state_t *state, uint64_t pa, uint64_t size) {
   return false;
 }
 
+// The caller's address may be anything, NULL too: a number until it is copied from.
+const void *program_source(const program_args_t *args) {
+  return reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(args->buffer) + args->offset);
+}
+
 // Writes to events and semaphores, word by word.
 long program_events(uint8_t *block, uint64_t reg, const program_args_t *args) {
   uint32_t words[NEURON_EVENT_BLOCK_SIZE / sizeof(uint32_t)];
-  size_t missing = mock_user_read(words, args->buffer + args->offset, args->size);
+  size_t missing = mock_user_read(words, program_source(args), args->size);
   for (uint64_t i = 0; missing == 0 && i < args->size / sizeof(words[0]); ++i)
     mock_semaphore_write(block, reg + i * sizeof(words[0]), words[i]);
   return static_cast<long>(missing);
@@ -450,5 +455,5 @@ long mock_req_program_engine(const mock_call_t *call) {
   if (events)
     return program_events(bytes + place.offset - reg, reg, &args);
   return static_cast<long>(
-      mock_user_to_memory_whole(bytes + place.offset, args.buffer + args.offset, args.size));
+      mock_user_to_memory_whole(bytes + place.offset, program_source(&args), args.size));
 }

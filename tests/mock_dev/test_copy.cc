@@ -441,6 +441,14 @@ TEST(ProgramEngine, HbmIsNoWindowOnV2) {
   EXPECT_EQ(program(m, 0xfffd0000000 + 6 * 0x400000, &word, 4), -ENOMEM);
 }
 
+// What is copied lies at buffer + offset, an address near NULL here.
+TEST(ProgramEngine, NullBuffer) {
+  machine_t m;
+  chunk_t c = alloc(m, {.size = MIB});
+  EXPECT_EQ(program(m, c.pa, nullptr, 8, 32), 8);
+  EXPECT_EQ(program(m, 0x3000000000 + 0x802701400, nullptr, 8, 32), 8);  // semaphores of core 1
+}
+
 TEST(ProgramEngine, FaultsMoveNothing) {
   machine_t m;
   bad_range_t range(3 * 65536);
