@@ -255,6 +255,12 @@ bool nlog_enabled(nlog_component component, nlog_level level) {
   return level <= level_of(component);
 }
 
+std::string nlog_one_line(std::string_view text) {
+  std::string line(text);
+  std::replace_if(line.begin(), line.end(), breaks_line, '?');
+  return line;
+}
+
 void nlog_write(nlog_component component, nlog_level level, const char *function,
                 std::string_view message) noexcept {
   if (std::none_of(message.begin(), message.end(), breaks_line)) {
@@ -262,9 +268,7 @@ void nlog_write(nlog_component component, nlog_level level, const char *function
     return;
   }
   try {
-    std::string line(message);
-    std::replace_if(line.begin(), line.end(), breaks_line, '?');
-    nlog_write_block(component, level, function, line);
+    nlog_write_block(component, level, function, nlog_one_line(message));
   } catch (...) {
     nlog_write_block(component, level, function, "(no host memory for the text)");
   }

@@ -38,8 +38,12 @@ void nlog_configure_from_env();
 // True when a line of this level would be written. Cheap; safe before nlog_configure_from_env.
 bool nlog_enabled(nlog_component component, nlog_level level);
 
-// Writes one line: control characters of the message become '?'. `function` is the emitting
-// function's name. Never throws, never fails.
+// `text` without what could begin a line of its own: control characters become '?'. Names of files
+// and tensors may hold anything.
+std::string nlog_one_line(std::string_view text);
+
+// Writes one line, made one by nlog_one_line. `function` is the emitting function's name. Never
+// throws, never fails.
 void nlog_write(nlog_component component, nlog_level level, const char *function,
                 std::string_view message) noexcept;
 

@@ -152,7 +152,7 @@ const char *dmem_usage_name(dma_mem_usage_type_t usage) {
 std::string dmem_purpose(dma_mem_usage_type_t usage, const char *hint) {
   if (hint == nullptr)
     return dmem_usage_name(usage);
-  return fmt::format("{} '{}'", dmem_usage_name(usage), dmem_printable(hint));
+  return fmt::format("{} '{}'", dmem_usage_name(usage), nlog_one_line(hint));
 }
 
 const char *dmem_usage_key(dma_mem_usage_type_t usage) {

@@ -60,7 +60,7 @@ int write_over(const std::string &path, Body body) {
 // A field that holds commas, quotes or line breaks keeps its row together.
 std::string csv_text(const char *text) {
   std::string out = "\"";
-  for (char c : dmem_printable(text)) {
+  for (char c : nlog_one_line(text)) {
     out += c;
     if (c == '"')
       out += c;
@@ -96,9 +96,9 @@ struct dump_t {
 
 void note(dump_t *dump, const std::string &path, int result) {
   if (result == 0) {
-    dump->written.push_back(dmem_printable(path));
+    dump->written.push_back(nlog_one_line(path));
   } else if (dump->error == 0) {
-    dump->failed = dmem_printable(path);
+    dump->failed = nlog_one_line(path);
     dump->error = result;
   }
 }

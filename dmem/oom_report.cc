@@ -68,7 +68,7 @@ std::string holdings_text(const dmem_shortage_t &s) {
   dmem_device_holdings(device, s.pcore->arch, s.channel, &holdings);
   std::string text = dmem_report_table(holdings.rows, device->report.per_usage);
   for (const dmem_neff_name_t &neff : holdings.names)
-    text += fmt::format("NEFF {}: {}\n", neff.neff_id, dmem_printable(neff.name));
+    text += fmt::format("NEFF {}: {}\n", neff.neff_id, nlog_one_line(neff.name));
   return text;
 }
 

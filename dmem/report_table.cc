@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/nlog.h"
 
 namespace {
 
@@ -147,13 +148,6 @@ uint64_t dmem_report_total(const dmem_report_row_t *row) {
   return sum;
 }
 
-std::string dmem_printable(std::string_view name) {
-  std::string text(name);
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
-}
-
 std::string dmem_report_table(std::span<const dmem_report_row_t> rows, bool per_usage) {
   table_t table;
   table.labels = {"", ""};
@@ -185,7 +179,7 @@ std::string dmem_report_neff(uint32_t device_id, const dmem_report_row_t *core,
   std::string text = fmt::format(
       "[ND {}:NC {}] Current Usage Total: {}\n\tshared scratchpad: {}\nNEFF {} {}\n\tTotal: {}",
       device_id, core->id, dmem_size_text(dmem_report_total(core)), dmem_size_text(shared),
-      neff->id, dmem_printable(name), dmem_size_text(dmem_report_total(neff)));
+      neff->id, nlog_one_line(name), dmem_size_text(dmem_report_total(neff)));
   for (uint32_t i = 0; i < DMEM_COLUMN_COUNT; ++i) {
     auto column = static_cast<dmem_column_t>(i);
     if (dmem_report_absent(neff->kind, column))

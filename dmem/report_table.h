@@ -30,9 +30,6 @@ bool dmem_report_absent(dmem_row_kind_t kind, dmem_column_t column);
 uint64_t dmem_report_column(const dmem_report_row_t *row, dmem_column_t column);
 uint64_t dmem_report_total(const dmem_report_row_t *row);
 
-// A name from a file as one line of text: control characters become '?'.
-std::string dmem_printable(std::string_view name);
-
 // The utilisation table: two lines of headings, then one line per row, each ending in a newline and
 // all equally wide. The label takes 14 characters; cells follow a '|' each, 10 wide (11 for the two
 // "Collectives"), their text centred. What does not fit widens its column. With `per_usage` the
