@@ -8,12 +8,13 @@ import sys
 BELOW = {
     "base": set(),
     "uapi": set(),
-    "mock_dev": {"uapi", "base"},
-    "hal": {"uapi", "mock_dev", "base"},
+    "isa": set(),
+    "mock_dev": {"uapi", "isa", "base"},
+    "hal": {"uapi", "isa", "mock_dev", "base"},
     "dmem": {"hal", "uapi", "base"},
     "neff": {"base"},
     "kelf": {"neff", "base"},
-    "tdrv": {"kelf", "neff", "dmem", "hal", "base"},
+    "tdrv": {"kelf", "neff", "dmem", "hal", "isa", "base"},
     "kmgr": {"tdrv", "kelf", "neff", "dmem", "hal", "base"},
     "nrt": {"kmgr", "tdrv", "kelf", "neff", "dmem", "hal", "base"},
 }
