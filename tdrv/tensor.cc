@@ -24,12 +24,12 @@ constexpr size_t kHostTensorMax = 4ull << 20;  // documented limit of pinned hos
 constexpr uint64_t kMovePiece = 1ull << 20;
 constexpr int64_t kNoticeInterval = 30'000'000;  // microseconds
 
-const char *name_of(const tensor_t *tensor) {
-  return tensor->name != nullptr ? tensor->name : "(unnamed)";
-}
-
 const char *label(const char *name) {
   return name != nullptr ? name : "(unnamed)";
+}
+
+const char *name_of(const tensor_t *tensor) {
+  return label(tensor->name);
 }
 
 NRT_STATUS no_host_memory(const char *name, uint64_t size) {

@@ -68,9 +68,8 @@ struct trigger_index {
 };
 
 // Slots of the stream as it is loaded.
-NRT_STATUS loaded_slots(const predict_params_t &params, const kbin_t &kbin,
-                        const kbin_engine_t &engine, finding_sink &findings, uint64_t *out) {
-  trigger_index triggers(kbin);
+NRT_STATUS loaded_slots(const predict_params_t &params, const kbin_engine_t &engine,
+                        const trigger_index &triggers, finding_sink &findings, uint64_t *out) {
   uint64_t slots = engine.instr.size() / kSlot;
   bool label = false;
   for (uint64_t i = 0; i < engine.instr.size() / kSlot; i++) {
@@ -97,9 +96,10 @@ NRT_STATUS loaded_slots(const predict_params_t &params, const kbin_t &kbin,
 NRT_STATUS add_images(const predict_params_t &params, const kbin_t &kbin,
                       const std::vector<predict_set_t> &sets, finding_sink &findings,
                       std::vector<predict_item_t> *items) {
+  trigger_index triggers(kbin);
   for (const kbin_engine_t &engine : kbin.engines) {
     uint64_t slots = 0;
-    NRT_STATUS status = loaded_slots(params, kbin, engine, findings, &slots);
+    NRT_STATUS status = loaded_slots(params, engine, triggers, findings, &slots);
     if (status != NRT_SUCCESS)
       return status;
     slots += wrapper_slots(params, kbin, engine.eng_type, sets);
@@ -144,8 +144,7 @@ void add_tables(const predict_params_t &params, const kbin_t &kbin,
     items->push_back({usage_t::GENERIC, bytes, 0});
     items->push_back({usage_t::DMA_RING, params.dve_queue_bytes, 0});
   }
-  for (uint64_t i = 0; i < count_dge_tables(kbin); i++)
-    items->push_back({usage_t::IO, params.dge_cell_bytes, 0});
+  items->insert(items->end(), count_dge_tables(kbin), {usage_t::IO, params.dge_cell_bytes, 0});
 }
 
 // `shared` and `local`: where the core's arenas start.
