@@ -148,11 +148,8 @@ long mock_req_dma_descriptor_copyout(const mock_call_t *call) {
   uint32_t length;
   {
     mock_guard_t guard(&call->device->dma_lock);
-    auto reg = [&](uint64_t r) {
-      return mock_udma_read(call->host, call->device, a.eng_id, ring + r);
-    };
-    base = reg(NEURON_UDMA_BASE_LOW) | static_cast<uint64_t>(reg(NEURON_UDMA_BASE_HIGH)) << 32;
-    length = reg(NEURON_UDMA_LENGTH);
+    base = mock_udma_read64(call->host, call->device, a.eng_id, ring + NEURON_UDMA_BASE_LOW);
+    length = mock_udma_read(call->host, call->device, a.eng_id, ring + NEURON_UDMA_LENGTH);
   }
   if (static_cast<uint64_t>(a.start_index) + a.count > length)
     return -EFBIG;

@@ -76,7 +76,8 @@ neuron_dma_queue_state queue_state(const mock_call_t *call, uint32_t engine, uin
     return mock_udma_read(call->host, call->device, engine, side + NEURON_UDMA_QUEUE(queue) + r);
   };
   auto address = [&](uint64_t low) {
-    return reg(low) | static_cast<uint64_t>(reg(low + sizeof(uint32_t))) << 32;
+    return mock_udma_read64(call->host, call->device, engine,
+                            side + NEURON_UDMA_QUEUE(queue) + low);
   };
   neuron_dma_queue_state s = {};
   s.hw_status = reg(NEURON_UDMA_STATUS);

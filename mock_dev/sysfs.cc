@@ -43,11 +43,6 @@ constexpr const char *STATS[] = {"total", "present", "peak"};
 
 // --- machine ------------------------------------------------------------------------------------
 
-struct parameter_t {
-  const char *name;
-  uint32_t value;
-};
-
 constexpr const char *PARAMETERS[] = {"mempool_min_alloc_size",
                                       "mempool_host_memory_size",
                                       "mempool_small_pool_size",

@@ -221,6 +221,11 @@ uint32_t mock_udma_get(const mock_udma_work_t *work, uint32_t engine, uint64_t o
   return value;
 }
 
+uint64_t mock_udma_get64(const mock_udma_work_t *work, uint32_t engine, uint64_t offset) {
+  return mock_udma_get(work, engine, offset) |
+         static_cast<uint64_t>(mock_udma_get(work, engine, offset + sizeof(uint32_t))) << 32;
+}
+
 void mock_udma_put(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint32_t value) {
   work->device->udma_written[engine] |= 1ull << (offset / PAGE);
   *cell_of(work, engine, offset) = value ^ reset_value(offset);
@@ -260,6 +265,14 @@ uint32_t mock_udma_read(mock_host *host, mock_device_t *device, uint32_t engine,
   work.host = host;
   work.device = device;
   return mock_udma_get(&work, engine, offset);
+}
+
+uint64_t mock_udma_read64(mock_host *host, mock_device_t *device, uint32_t engine,
+                          uint64_t offset) {
+  mock_udma_work_t work;
+  work.host = host;
+  work.device = device;
+  return mock_udma_get64(&work, engine, offset);
 }
 
 void mock_udma_write(mock_host *host, mock_device_t *device, const mock_target_t *target,

@@ -21,6 +21,9 @@ bool mock_udma_queue_register(uint64_t offset, uint32_t *queue, uint64_t *reg);
 // One register, `offset` in the engine block and a multiple of 4. Write-only ones read as 0.
 uint32_t mock_udma_read(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t offset);
 
+// A ring address of a queue: the register and the one behind it.
+uint64_t mock_udma_read64(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t offset);
+
 // A write by the host to a register of an engine or of a broadcast window, and what follows.
 void mock_udma_write(mock_host *host, mock_device_t *device, const mock_target_t *target,
                      uint32_t value);
@@ -68,6 +71,7 @@ struct mock_udma_work_t {
 
 // Register as it is stored, without side effects.
 uint32_t mock_udma_get(const mock_udma_work_t *work, uint32_t engine, uint64_t offset);
+uint64_t mock_udma_get64(const mock_udma_work_t *work, uint32_t engine, uint64_t offset);
 void mock_udma_put(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint32_t value);
 
 // A register write with its side effects; queues it sets going are added to `work`. False: a

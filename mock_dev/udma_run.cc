@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "mock_dev/bar0.h"
+#include "mock_dev/port.h"
 #include "mock_dev/udma.h"
 
 namespace {
 
-constexpr uint32_t WORD = sizeof(uint32_t);
 constexpr uint32_t MAX_DESCS = 65;  // of a packet, either side: 64 and one more
-constexpr uint32_t BOUNCE = 256;
 
 struct ring_t {
   uint64_t registers;  // of the queue, in the engine block
@@ -24,15 +22,6 @@ struct ring_t {
 struct packet_t {
   uint32_t engine, queue;
   ring_t tx, rx;
-};
-
-// One end of a transfer: what a descriptor points at.
-struct port_t {
-  mock_target_t target;
-  uint64_t left;
-  uint64_t done;
-  uint8_t *bytes;      // memory; nullptr for registers
-  uint8_t word[WORD];  // the register being read or put together
 };
 
 enum step_t { STEP_WAIT, STEP_READY, STEP_FAULT };
@@ -47,18 +36,13 @@ bool checks_ring_ids(const mock_udma_work_t *work, uint32_t engine) {
   return state->arch == NEURON_ARCH_V2 || engine >= state->cores * NEURON_DMA_ENGINES_PER_CORE;
 }
 
-uint64_t get64(const mock_udma_work_t *work, uint32_t engine, uint64_t low) {
-  return mock_udma_get(work, engine, low) |
-         static_cast<uint64_t>(mock_udma_get(work, engine, low + WORD)) << 32;
-}
-
 // False: the side is switched off, empty, or its registers make no sense.
 bool ring_load(const mock_udma_work_t *work, uint32_t engine, uint64_t registers, ring_t *ring) {
   constexpr uint32_t ENABLED = NEURON_UDMA_CONFIG_PREFETCH | NEURON_UDMA_CONFIG_SCHEDULE;
   if ((mock_udma_get(work, engine, registers + NEURON_UDMA_CONFIG) & ENABLED) != ENABLED)
     return false;
   ring->registers = registers;
-  ring->base = get64(work, engine, registers + NEURON_UDMA_BASE_LOW);
+  ring->base = mock_udma_get64(work, engine, registers + NEURON_UDMA_BASE_LOW);
   ring->length = mock_udma_get(work, engine, registers + NEURON_UDMA_LENGTH);
   ring->head = mock_udma_get(work, engine, registers + NEURON_UDMA_HEAD);
   ring->count = 0;
@@ -66,7 +50,7 @@ bool ring_load(const mock_udma_work_t *work, uint32_t engine, uint64_t registers
   uint64_t config = (registers & NEURON_UDMA_RX) != 0 ? NEURON_UDMA_RX_COMPLETION_CONFIG
                                                       : NEURON_UDMA_TX_COMPLETION_CONFIG;
   if (mock_udma_get(work, engine, registers + config) != 0)
-    ring->completion_base = get64(work, engine, registers + NEURON_UDMA_COMPLETION_LOW);
+    ring->completion_base = mock_udma_get64(work, engine, registers + NEURON_UDMA_COMPLETION_LOW);
   int64_t pending = mock_udma_pending(
       ring->head, mock_udma_get(work, engine, registers + NEURON_UDMA_TAIL), ring->length);
   ring->pending = pending < 0 ? 0 : static_cast<uint32_t>(pending);
@@ -75,20 +59,20 @@ bool ring_load(const mock_udma_work_t *work, uint32_t engine, uint64_t registers
 
 // Memory behind a descriptor of a ring; nullptr: none. Whether it still belongs to anybody does not
 // matter, a freed ring reads as zeros.
-uint8_t *slot_bytes(const mock_udma_work_t *work, uint64_t address) {
-  mock_target_t target;
-  if (!mock_decode(work->host, work->device->index, address, NEURON_DMA_DESC_SIZE, &target) ||
-      (target.kind != MOCK_TARGET_HBM && target.kind != MOCK_TARGET_HOST))
+uint8_t *slot_bytes(const mock_udma_work_t *work, uint64_t address, mock_target_t *target) {
+  if (!mock_decode(work->host, work->device->index, address, NEURON_DMA_DESC_SIZE, target) ||
+      (target->kind != MOCK_TARGET_HBM && target->kind != MOCK_TARGET_HOST))
     return nullptr;
-  uint8_t *bytes = mock_memory_bytes(work->host, target.place.memory);
-  return bytes == nullptr ? nullptr : bytes + target.place.offset;
+  uint8_t *bytes = mock_memory_bytes(work->host, target->place.memory);
+  return bytes == nullptr ? nullptr : bytes + target->place.offset;
 }
 
 // Takes the next descriptor into the packet. False: it is not there, or of another lap.
 bool ring_fetch(const mock_udma_work_t *work, uint32_t engine, ring_t *ring) {
   uint32_t at = mock_udma_advance(ring->head, ring->count, ring->length);
   uint64_t index = at & NEURON_UDMA_POINTER_INDEX;
-  const uint8_t *slot = slot_bytes(work, ring->base + index * NEURON_DMA_DESC_SIZE);
+  mock_target_t target;
+  const uint8_t *slot = slot_bytes(work, ring->base + index * NEURON_DMA_DESC_SIZE, &target);
   if (slot == nullptr)
     return false;
   neuron_dma_desc *desc = &ring->descs[ring->count++];
@@ -152,105 +136,22 @@ step_t packet_collect(mock_udma_work_t *work, packet_t *p) {
 }
 
 bool port_open(const mock_udma_work_t *work, const neuron_dma_desc &d, bool for_writing,
-               port_t *port) {
-  *port = {};
-  port->left = desc_bytes(d);
-  if (!mock_decode(work->host, work->device->index, d.address, port->left, &port->target) ||
-      !mock_target_claim(work->host, &port->target, port->left, for_writing))
-    return false;
-  if (!mock_target_is_memory(port->target.kind))  // registers take whole words
-    return port->target.offset % WORD == 0 && port->left % WORD == 0;
-  uint8_t *bytes = mock_memory_bytes(work->host, port->target.place.memory);
-  if (bytes == nullptr)
-    return false;
-  port->bytes = bytes + port->target.place.offset;
-  return true;
-}
-
-mock_target_t port_register(const port_t *port, uint64_t at) {
-  mock_target_t target = port->target;
-  target.offset += at;
-  target.place.offset += at;
-  return target;
-}
-
-bool port_take(const mock_udma_work_t *work, port_t *port, uint8_t *to, uint64_t n) {
-  for (uint64_t i = 0; i < n; ++i) {
-    uint64_t at = port->done + i;
-    if (port->bytes == nullptr && at % WORD == 0) {
-      mock_target_t target = port_register(port, at);
-      uint32_t value;
-      if (target.kind == MOCK_TARGET_UDMA)
-        value = mock_udma_read(work->host, work->device, target.index, target.offset);
-      else if (!mock_register_read(work->host, &target, &value))
-        return false;
-      memcpy(port->word, &value, WORD);
-    }
-    to[i] = port->bytes != nullptr ? port->bytes[at] : port->word[at % WORD];
-  }
-  return true;
-}
-
-bool port_give(mock_udma_work_t *work, port_t *port, const uint8_t *from, uint64_t n) {
-  if (port->bytes != nullptr) {
-    memcpy(port->bytes + port->done, from, n);
-    return true;
-  }
-  for (uint64_t i = 0; i < n; ++i) {
-    uint64_t at = port->done + i;
-    port->word[at % WORD] = from[i];
-    if (at % WORD != WORD - 1)
-      continue;
-    mock_target_t target = port_register(port, at - (WORD - 1));
-    uint32_t value;
-    memcpy(&value, port->word, WORD);
-    bool udma = target.kind == MOCK_TARGET_UDMA || target.kind == MOCK_TARGET_UDMA_BROADCAST;
-    if (!(udma ? mock_udma_apply(work, &target, value)
-               : mock_register_write(work->host, &target, value)))
-      return false;
-  }
-  return true;
-}
-
-// A word that somebody polls appears at once.
-void copy_bytes(uint8_t *to, const uint8_t *from, uint64_t n) {
-  if (n == WORD && reinterpret_cast<uintptr_t>(to) % WORD == 0) {
-    uint32_t value;
-    memcpy(&value, from, WORD);
-    __atomic_store_n(reinterpret_cast<uint32_t *>(to), value, __ATOMIC_RELEASE);
-  } else {
-    memmove(to, from, n);
-  }
-}
-
-bool port_move(mock_udma_work_t *work, port_t *from, port_t *to) {
-  uint64_t n = std::min(from->left, to->left);
-  if (from->bytes != nullptr && to->bytes != nullptr) {
-    copy_bytes(to->bytes + to->done, from->bytes + from->done, n);
-  } else {
-    uint8_t bounce[BOUNCE];
-    n = std::min<uint64_t>(n, BOUNCE);
-    if (!port_take(work, from, bounce, n) || !port_give(work, to, bounce, n))
-      return false;
-  }
-  for (port_t *port : {from, to}) {
-    port->done += n;
-    port->left -= n;
-  }
-  return true;
+               mock_port_t *port) {
+  return mock_port_open(work->host, work->device->index, d.address, desc_bytes(d), for_writing,
+                        port);
 }
 
 // Bytes up to the first that has nowhere to come from or to go; a packet that ends inside an RX
 // descriptor is a mistake of whoever built the rings.
 bool packet_move(mock_udma_work_t *work, const packet_t *p) {
-  port_t from = {}, to = {};
+  mock_port_t from = {}, to = {};
   uint32_t tx = 0, rx = 0;
   while (from.left != 0 || tx < p->tx.count) {
     if (from.left == 0 && !port_open(work, p->tx.descs[tx++], false, &from))
       return false;
     if (to.left == 0 && !port_open(work, p->rx.descs[rx++], true, &to))
       return false;
-    if (!port_move(work, &from, &to))
+    if (!mock_port_move(work->host, work, &from, &to))
       return false;
   }
   return to.left == 0;
@@ -261,10 +162,8 @@ bool completion_write(const mock_udma_work_t *work, const ring_t *ring, uint32_t
                       const neuron_dma_desc &desc) {
   uint64_t address = ring->completion_base + static_cast<uint64_t>(index) * NEURON_DMA_DESC_SIZE;
   mock_target_t target;
-  uint8_t *slot = slot_bytes(work, address);
-  if (slot == nullptr ||
-      !mock_decode(work->host, work->device->index, address, NEURON_DMA_DESC_SIZE, &target) ||
-      !mock_target_claim(work->host, &target, NEURON_DMA_DESC_SIZE, true))
+  uint8_t *slot = slot_bytes(work, address, &target);
+  if (slot == nullptr || !mock_target_claim(work->host, &target, NEURON_DMA_DESC_SIZE, true))
     return false;
   memcpy(slot, &desc, sizeof(desc));
   return true;
