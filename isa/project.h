@@ -97,6 +97,17 @@ enum project_error_t : uint16_t {
   PROJECT_ERROR_DMA_IN_FLIGHT = 0x102,  // a run ended before its DMAs (rulings.md 22)
 };
 
+// --- DMA rings that cast -------------------------------------------------------------------------
+// A packet that changes data types starts, in its TX ring, with a descriptor that has the META and
+// FIRST bits, length 0, PROJECT_DMA_META_CAST as meta_ctrl and both types in its address. TX data
+// descriptors follow (no FIRST; LAST on the last) in bytes of the source type, as many elements as
+// the RX descriptors have in bytes of the destination type. RX rings have no such descriptor.
+
+constexpr uint32_t PROJECT_DMA_META_CAST = 4u << 23;  // engine op of the compute class
+constexpr uint64_t project_dma_cast(uint8_t src_dtype, uint8_t dst_dtype) {
+  return src_dtype | static_cast<uint64_t>(dst_dtype) << 8;
+}
+
 // --- activation tables ---------------------------------------------------------------------------
 // One directory per model in device memory, then the sets one after the other; 0x23 loads set n.
 
