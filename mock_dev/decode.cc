@@ -63,6 +63,26 @@ bool in_reach_of_neighbours(mock_target_kind_t kind) {
          kind == MOCK_TARGET_CORE_EVENTS || kind == MOCK_TARGET_TOP_SP_EVENTS;
 }
 
+bool rows_in_partitions(const mock_state_t *state, const mock_rows_t *rows, uint64_t first) {
+  for (uint32_t j = 0; j < rows->count[1]; ++j)
+    for (uint32_t i = 0; i < rows->count[0]; ++i)
+      if (!in_core_memory(state->arch,
+                          first + static_cast<uint64_t>(i * rows->step[0] + j * rows->step[1]),
+                          rows->bytes))
+        return false;
+  return true;
+}
+
+// `offset` in a core's window as the memory file has it: SBUF, then PSUM.
+bool core_rows_decode(const mock_state_t *state, const mock_rows_t *rows, uint64_t offset,
+                      uint64_t below, uint64_t length) {
+  bool sbuf = offset < NEURON_SBUF_APERTURE;
+  uint64_t start = sbuf ? 0 : NEURON_SBUF_APERTURE;
+  uint64_t size = sbuf ? NEURON_SBUF_APERTURE : NEURON_PSUM_APERTURE;
+  return below <= offset - start && range_within(offset - start - below, length, size) &&
+         rows_in_partitions(state, rows, offset);
+}
+
 // 0: in no chunk of this device.
 bool chunk_claim(mock_host *host, uint32_t device, uint64_t pa, uint64_t length, bool for_writing) {
   mock_device_t *d = mock_host_device(host, device);
@@ -147,4 +167,25 @@ bool mock_target_claim(mock_host *host, const mock_target_t *target, uint64_t le
     if (d != target->device && chunk_claim(host, d, pa, length, for_writing))
       return true;
   return false;
+}
+
+bool mock_decode_rows(mock_host *host, uint32_t device, const mock_rows_t *rows, mock_span_t *out) {
+  uint64_t below = 0, above = rows->bytes;
+  for (int d = 0; d < 2; ++d) {
+    int64_t reach = (rows->count[d] - int64_t{1}) * rows->step[d];
+    reach < 0 ? below -= static_cast<uint64_t>(reach) : above += static_cast<uint64_t>(reach);
+  }
+  out->first = below;
+  out->length = below + above;
+  mock_target_t *target = &out->target;
+  if (!mock_decode(host, device, rows->address, rows->bytes, target))
+    return false;
+  if (target->kind != MOCK_TARGET_CORE)  // no gaps: from end to end it has to be one thing
+    return mock_target_is_memory(target->kind) &&
+           mock_decode(host, device, rows->address - below, out->length, target);
+  if (!core_rows_decode(host->state, rows, target->offset, below, out->length))
+    return false;
+  target->offset -= below;
+  target->place.offset -= below;
+  return true;
 }

@@ -51,3 +51,22 @@ bool mock_decode_window(mock_host *host, uint32_t device, uint64_t file_offset, 
 // be written is marked, so that it is clean for its next owner. Takes locks of devices.
 bool mock_target_claim(mock_host *host, const mock_target_t *target, uint64_t length,
                        bool for_writing);
+
+// Rows of one side of a transfer: row (i, j) starts at address + i * step[0] + j * step[1].
+struct mock_rows_t {
+  uint64_t address;
+  int64_t step[2];
+  uint32_t count[2];  // not 0
+  uint64_t bytes;     // of a row, not 0; at most 2^48
+};
+
+// The memory that holds all of them.
+struct mock_span_t {
+  mock_target_t target;  // from the lowest byte on
+  uint64_t length;       // to the end of the highest
+  uint64_t first;        // of row (0, 0), from the lowest byte
+};
+
+// False: the rows do not all lie in one channel, one core's SBUF, its PSUM, host memory or one
+// TOP_SP, or one of them is not inside a partition. Takes no locks.
+bool mock_decode_rows(mock_host *host, uint32_t device, const mock_rows_t *rows, mock_span_t *out);
