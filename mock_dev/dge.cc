@@ -139,7 +139,7 @@ bool shapes_check(const mock_transfer_t *t, mock_dge_fault_t *fault) {
   if (src->bytes % from != 0 || dst->bytes % to != 0 || src->bytes / from != dst->bytes / to ||
       rows_of(src) != rows_of(dst))
     return refuse(fault, PROJECT_ERROR_SEQUENCER, "a cast between rows of different lengths");
-  return refuse(fault, PROJECT_ERROR_SEQUENCER, "casts are not implemented");
+  return true;
 }
 
 // --- moving -------------------------------------------------------------------------------------
@@ -228,12 +228,13 @@ bool cursor_check(cursor_t *c, mock_dge_fault_t *fault) {
   return true;
 }
 
-bool bytes_move(mock_host *host, uint64_t total, cursor_t *from, cursor_t *to) {
-  for (uint64_t left = total; left != 0;) {
+bool rows_move(const mock_transfer_t *t, cursor_t *from, cursor_t *to) {
+  for (uint64_t left = t->bytes; left != 0;) {
     if ((from->port.left == 0 && !cursor_row(from)) || (to->port.left == 0 && !cursor_row(to)))
       return false;
     uint64_t before = to->port.left;
-    if (!mock_port_move(host, nullptr, &from->port, &to->port))
+    if (!(t->cast ? mock_port_cast(&from->port, t->src.dtype, &to->port, t->dst.dtype)
+                  : mock_port_move(to->host, nullptr, &from->port, &to->port)))
       return false;
     left -= before - to->port.left;
   }
@@ -283,8 +284,8 @@ bool mock_dge_move(mock_host *host, const mock_transfer_t *transfer, mock_dge_fa
   cursor_open(host, transfer->device, &transfer->dst.rows, true, &to);
   if (!cursor_check(&from, fault) || !cursor_check(&to, fault))
     return false;
-  if (!bytes_move(host, transfer->bytes, &from, &to))
-    return refuse(fault, PROJECT_ERROR_MEMORY, "a register that cannot be accessed",
+  if (!rows_move(transfer, &from, &to))
+    return refuse(fault, PROJECT_ERROR_MEMORY, "a register that cannot be accessed so",
                   transfer->dst.rows.address);
   return true;
 }

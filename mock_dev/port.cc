@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "mock_dev/bar0.h"
+#include "mock_dev/dtype.h"
 #include "mock_dev/udma.h"
 
 namespace {
@@ -110,6 +111,20 @@ bool mock_port_move(mock_host *host, mock_udma_work_t *work, mock_port_t *from, 
     port->done += n;
     port->left -= n;
   }
+  return true;
+}
+
+bool mock_port_cast(mock_port_t *from, uint8_t from_dtype, mock_port_t *to, uint8_t to_dtype) {
+  if (from->bytes == nullptr || to->bytes == nullptr)
+    return false;
+  uint32_t from_size = isa_dtype_size(from_dtype), to_size = isa_dtype_size(to_dtype);
+  uint64_t n = std::min(from->left / from_size, to->left / to_size);
+  mock_dtype_convert(from_dtype, from->bytes + from->done, from_size, to_dtype,
+                     to->bytes + to->done, to_size, n);
+  from->done += n * from_size;
+  from->left -= n * from_size;
+  to->done += n * to_size;
+  to->left -= n * to_size;
   return true;
 }
 

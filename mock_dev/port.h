@@ -26,6 +26,10 @@ bool mock_port_open(mock_host *host, uint32_t device, uint64_t address, uint64_t
 // no DMA lock held. False: a register that nobody can read or write.
 bool mock_port_move(mock_host *host, mock_udma_work_t *work, mock_port_t *from, mock_port_t *to);
 
+// The same for elements that change their data type (isa_dtype_t). Both ends consist of whole ones.
+// False: one of them is registers.
+bool mock_port_cast(mock_port_t *from, uint8_t from_dtype, mock_port_t *to, uint8_t to_dtype);
+
 // Copies between memories of the device, which may overlap. A word that somebody polls appears at
 // once.
 void mock_bytes_move(uint8_t *to, const uint8_t *from, uint64_t n);

@@ -501,6 +501,108 @@ TEST(Dge, PoisonCoversExactlyTheDestination) {
   EXPECT_EQ(c.fault.address, 0x7000000000000u);
 }
 
+// worked-program.md, Pool 5: SB fp32 rows of 256 bytes to fp16 rows of 128. Rounding against the
+// formula of a 10-bit fraction: nearest, ties to even.
+TEST(Dge, CastsFp32ToFp16) {
+  issuer_t c;
+  chunk_t out = alloc(c.m, {.size = 65536});
+  std::mt19937 rng(13);
+  std::vector<uint16_t> want(128 * 64);
+  for (uint32_t lane = 0; lane < 128; ++lane) {
+    for (uint32_t i = 0; i < 64; ++i) {
+      int exponent = static_cast<int>(rng() % 30) - 14;
+      // 13 bits below the fp16 fraction; every fourth is an exact tie.
+      uint32_t fraction = rng() & 0x7FFFFF;
+      if (i % 4 == 0)
+        fraction = (fraction & ~0x1FFFu) | 0x1000;
+      uint32_t sign = rng() & 1;
+      uint32_t bits = sign << 31 | static_cast<uint32_t>(exponent + 127) << 23 | fraction;
+      memcpy(c.at(c.sbuf(lane, 0x4200 + i * 4)), &bits, 4);
+      uint32_t half = static_cast<uint32_t>(exponent + 15) << 10 | fraction >> 13;
+      uint32_t rest = fraction & 0x1FFF;
+      half += (rest > 0x1000 || (rest == 0x1000 && (half & 1) != 0)) ? 1 : 0;
+      want[lane * 64 + i] = static_cast<uint16_t>(sign << 15 | half);
+    }
+  }
+  isa_dma r =
+      dma(c.sbuf(0, 0x4200), {{0x40000, 1}, {128, 1}, 256}, out.pa, {{256, 1}, {128, 1}, 128});
+  r.src_dtype = ISA_DTYPE_FP32;
+  ASSERT_TRUE(c.run(r)) << c.fault.text;
+  EXPECT_TRUE(c.t.cast);
+  EXPECT_EQ(c.t.bytes, 128u * 128);
+  for (uint32_t lane = 0; lane < 128; ++lane)
+    ASSERT_EQ(memcmp(c.at(out.pa + lane * 256), &want[lane * 64], 128), 0) << lane;
+  EXPECT_EQ(std::vector<uint8_t>(c.at(out.pa + 128), c.at(out.pa + 256)),
+            std::vector<uint8_t>(128));
+}
+
+TEST(Dge, CastsOfIntegersAndBroadcast) {
+  issuer_t c;
+  chunk_t x = alloc(c.m, {.size = 65536});
+  for (int i = 0; i < 256; ++i)
+    *c.at(x.pa + static_cast<uint64_t>(i)) = static_cast<uint8_t>(i);
+  // int8 -> fp32, one row to 16 partitions; int8 -> int32; uint8 -> bf16 by value.
+  isa_dma r = dma(x.pa, {{0, 0}, {16, 1}, 256}, c.sbuf(8, 64), {{0x40000, 0}, {16, 1}, 1024});
+  r.src_dtype = ISA_DTYPE_INT8;
+  r.dst_dtype = ISA_DTYPE_FP32;
+  ASSERT_TRUE(c.run(r));
+  for (uint32_t lane = 8; lane < 24; ++lane) {
+    for (int i = 0; i < 256; ++i) {
+      float f;
+      memcpy(&f, c.at(c.sbuf(lane, 64 + static_cast<uint64_t>(i) * 4)), 4);
+      ASSERT_EQ(f, static_cast<float>(static_cast<int8_t>(i)));
+    }
+  }
+  // Rows that follow each other on one side only: elements stay elements.
+  r = dma(x.pa, {{16, 0}, {16, 1}, 16}, x.pa + 4096, {{100, 0}, {16, 1}, 64});
+  r.src_dtype = ISA_DTYPE_INT8;
+  r.dst_dtype = ISA_DTYPE_INT32;
+  ASSERT_TRUE(c.run(r));
+  for (int i = 0; i < 256; ++i) {
+    int32_t v;
+    memcpy(&v, c.at(x.pa + 4096 + static_cast<uint64_t>(i / 16 * 100 + i % 16 * 4)), 4);
+    ASSERT_EQ(v, static_cast<int8_t>(i));
+  }
+  r.src_dtype = ISA_DTYPE_UINT8;
+  r.dst_dtype = ISA_DTYPE_BF16;
+  r.dst_bytes = 32;
+  ASSERT_TRUE(c.run(r));
+  for (int i = 0; i < 256; ++i) {
+    uint32_t bits = 0;
+    memcpy(reinterpret_cast<uint8_t *>(&bits) + 2,
+           c.at(x.pa + 4096 + static_cast<uint64_t>(i / 16 * 100 + i % 16 * 2)), 2);
+    float f;
+    memcpy(&f, &bits, 4);
+    ASSERT_EQ(f, static_cast<float>(i));
+  }
+}
+
+TEST(Dge, CastsThatAreRefused) {
+  issuer_t c;
+  chunk_t x = alloc(c.m, {.size = 65536});
+  isa_dma good = dma(x.pa, {{64, 0}, {4, 1}, 64}, x.pa + 4096, {{32, 0}, {4, 1}, 32});
+  good.src_dtype = ISA_DTYPE_FP32;
+  ASSERT_TRUE(c.issue(good));
+  auto refused = [&](auto change) {
+    isa_dma r = good;
+    change(r);
+    return !c.issue(r) && c.fault.error == PROJECT_ERROR_SEQUENCER;
+  };
+  EXPECT_TRUE(refused([](isa_dma &r) { r.dst_bytes = 34; }));
+  EXPECT_TRUE(refused([](isa_dma &r) { r.src_bytes = 66, r.dst_bytes = 33; }));  // half elements
+  EXPECT_TRUE(refused([](isa_dma &r) { r.src_count[0] = 5; }));
+  EXPECT_TRUE(refused([](isa_dma &r) { r.src_count[0] = 2, r.src_bytes = 128; }));  // equal totals
+  EXPECT_TRUE(refused([](isa_dma &r) { r.src_dtype = 0; }));
+  EXPECT_TRUE(refused([](isa_dma &r) { r.dst_dtype = 16; }));
+  // Registers take words, not elements.
+  uint64_t block = neuron_tpb_base(NEURON_ARCH_V3, 0) + neuron_event_offset(NEURON_ARCH_V3);
+  isa_dma r = dma(x.pa, {{0, 0}, {1, 1}, 4}, block + 0x1800, {{0, 0}, {1, 1}, 4});
+  r.src_dtype = ISA_DTYPE_FP32;
+  r.dst_dtype = ISA_DTYPE_INT32;
+  EXPECT_FALSE(c.run(r));
+  EXPECT_EQ(c.fault.error, PROJECT_ERROR_MEMORY);
+}
+
 // What a transfer wrote into a chunk is gone when the memory is allocated again.
 TEST(Dge, WrittenMemoryIsCleanForItsNextOwner) {
   issuer_t c;
