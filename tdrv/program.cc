@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tdrv/program.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/nlog.h"
+#include "tdrv/io_ref.h"
+#include "tdrv/translate.h"
+#include "tdrv/wrapper.h"
+
+struct program_t {
+  const vtpb_info_shared_t *info;
+  uint32_t subgraph;
+  dmem_list_t *memory;  // owns every allocation below
+  program_image_t images[ISA_ENGINE_COUNT];
+  dmem_t *table_cell;  // NULL without a DGE table
+  io_refs_t refs;      // grouped by slot
+  uint32_t *first;     // references of slot s: [first[s], first[s + 1])
+  uint64_t *bound;     // address each slot was bound to last; MEM_REF_NOT_STAGED: none for certain
+};
+
+namespace {
+
+constexpr size_t kImageAlignment = 32768;
+constexpr uint64_t kCellBytes = 8;
+
+const vtpb_info_shared_mr_set_t *mr_set_of(const program_t *program) {
+  return &program->info->mr_sets[program->subgraph];
+}
+
+NRT_STATUS host_memory_failure(const program_t *program) {
+  NLOG_ERROR(NLOG_TDRV, "no host memory for the program of subgraph {}",
+             mr_set_of(program)->kbin->sg_name);
+  return NRT_RESOURCE;
+}
+
+NRT_STATUS allocate(const program_t *program, size_t size, size_t alignment,
+                    dma_mem_usage_type_t usage, const char *hint, dmem_t **out) {
+  const vtpb_info_shared_mr_set_t *set = mr_set_of(program);
+  return dmem_alloc_aligned(set->model_allocator, size, dma_mem_location_t::TONGA_DRAM,
+                            set->tpb->pcore.hbm_index, program->memory, usage, hint, alignment,
+                            out);
+}
+
+// The cell with the base of the DGE table, and the table's own entries of inputs and outputs.
+NRT_STATUS stage_table(program_t *program) {
+  const vtpb_info_shared_mr_set_t *set = mr_set_of(program);
+  const mem_ref_t *table = nullptr;
+  NRT_STATUS status = translate_find_table(program->info, program->subgraph, &table);
+  if (status != NRT_SUCCESS || table == nullptr)
+    return status;
+  dmem_t *mem = set->tables.mem[table->pointers_to_tables_index];
+  if (mem == nullptr)  // an empty table: nothing can address it
+    return NRT_SUCCESS;
+  status =
+      allocate(program, kCellBytes, 0, dma_mem_usage_type_t::IO, table->name, &program->table_cell);
+  uint64_t base = dmem_get_pa(mem);
+  if (status == NRT_SUCCESS)
+    status = dmem_buf_copyin(program->table_cell, &base, 0, sizeof(base));
+  for (uint32_t i = 0; status == NRT_SUCCESS && i < table->table_length; ++i) {
+    if (!table->var_id_needs_translation[i])
+      continue;
+    io_ref_t ref = {};
+    mem_ref_place_t place;
+    status = mem_ref_resolve(program->info, program->subgraph, table->var_ids[i], 0, 0, &place);
+    ref.slot = place.io_slot;
+    ref.mem = mem;
+    ref.at = i * sizeof(uint64_t);
+    ref.host = &table->addrs[i];
+    if (status == NRT_SUCCESS && ref.slot != IO_SLOT_NONE)
+      status = io_refs_add(&program->refs, &ref);
+  }
+  return status;
+}
+
+dma_mem_usage_type_t image_usage(isa_engine_t engine) {
+  constexpr dma_mem_usage_type_t kUsage[ISA_ENGINE_COUNT] = {
+      dma_mem_usage_type_t::INSTR_PE, dma_mem_usage_type_t::INSTR_ACT,
+      dma_mem_usage_type_t::INSTR_POOL, dma_mem_usage_type_t::INSTR_DVE,
+      dma_mem_usage_type_t::INSTR_SP};
+  return kUsage[engine];
+}
+
+// Patches of preamble, program and postamble, offsets from the start of the image.
+NRT_STATUS take_patches(const program_t *program, const translated_t *translated,
+                        program_image_t *image) {
+  uint32_t count = translated->num_patches + 2;
+  image->patches = static_cast<program_patch_t *>(calloc(count, sizeof(program_patch_t)));
+  if (image->patches == nullptr)
+    return host_memory_failure(program);
+  program_patch_t *at = image->patches;
+  *at++ = {0, image->main_first, PATCH_INSERT, PROGRAM_PREAMBLE};
+  for (uint32_t i = 0; i < translated->num_patches; ++i, ++at) {
+    *at = translated->patches[i];
+    at->offset += image->main_first * ISA_RECORD_BYTES;
+  }
+  uint32_t post = image->main_first + image->main_slots;
+  *at = {post * ISA_RECORD_BYTES, image->slots - post, PATCH_INSERT, PROGRAM_POSTAMBLE};
+  image->num_patches = count;
+  return NRT_SUCCESS;
+}
+
+NRT_STATUS upload_image(program_t *program, isa_engine_t engine, const instr_block_t *block) {
+  program_image_t *image = &program->images[engine];
+  size_t bytes = size_t{block->count} * ISA_RECORD_BYTES;
+  NRT_STATUS status =
+      allocate(program, bytes, kImageAlignment, image_usage(engine),
+               kbin_engine_name(static_cast<al_hal_tpb_eng_type>(engine)), &image->mem);
+  if (status != NRT_SUCCESS)
+    return status;
+  image->pa = dmem_get_pa(image->mem);
+  image->slots = block->count;
+  for (uint32_t i = 0; i < program->refs.count; ++i) {
+    io_ref_t *ref = &program->refs.items[i];
+    if (ref->mem != nullptr || ref->engine != engine)
+      continue;
+    ref->mem = image->mem;
+    ref->at += uint64_t{image->main_first} * ISA_RECORD_BYTES;
+  }
+  return dmem_buf_copyin(image->mem, block->records, 0, bytes);
+}
+
+NRT_STATUS stage_engine(program_t *program, const program_core_t *core,
+                        const kbin_engine_t *engine) {
+  auto type = static_cast<isa_engine_t>(engine->eng_type);
+  program_image_t *image = &program->images[type];
+  translate_t translate = {program->info, program->subgraph, nullptr, &program->refs};
+  translated_t translated;
+  NRT_STATUS status = translate_stream(&translate, engine, &translated);
+  wrapper_t wrapper = {type, program->table_cell == nullptr ? 0 : dmem_get_pa(program->table_cell),
+                       core->done[type]};
+  instr_block_t block = {};
+  if (status == NRT_SUCCESS) {
+    wrapper_preamble(&wrapper, &block);
+    image->main_first = block.count;
+    image->main_slots = translated.main.count;
+    instr_append_all(&block, &translated.main);
+    wrapper_postamble(&wrapper, &block);
+    status = instr_block_status(&block);
+  }
+  if (status == NRT_SUCCESS)
+    status = upload_image(program, type, &block);
+  if (status == NRT_SUCCESS)
+    status = take_patches(program, &translated, image);
+  instr_block_free(&block);
+  translated_free(&translated);
+  return status;
+}
+
+// Every slot begins as what staging wrote: its own memory, where it has some.
+NRT_STATUS settle_refs(program_t *program) {
+  uint32_t slots = program->info->num_io_slots;
+  program->first = static_cast<uint32_t *>(calloc(size_t{slots} + 1, sizeof(uint32_t)));
+  program->bound = static_cast<uint64_t *>(calloc(size_t{slots} + 1, sizeof(uint64_t)));
+  if (program->first == nullptr || program->bound == nullptr)
+    return host_memory_failure(program);
+  io_refs_group(&program->refs, slots, program->first);
+  for (uint32_t i = 0; i < slots; ++i) {
+    const dmem_t *mem = program->info->io_slots[i].mem;
+    program->bound[i] = mem == nullptr ? MEM_REF_NOT_STAGED : dmem_get_pa(mem);
+  }
+  return NRT_SUCCESS;
+}
+
+NRT_STATUS stage(program_t *program, const program_core_t *core) {
+  program->memory = dmem_list_create();
+  if (program->memory == nullptr)
+    return host_memory_failure(program);
+  NRT_STATUS status = stage_table(program);
+  for (uint32_t e = 0; status == NRT_SUCCESS && e < ISA_ENGINE_COUNT; ++e) {
+    kbin_engine_t idle = {};  // every engine takes part in the barriers
+    idle.eng_type = static_cast<al_hal_tpb_eng_type>(e);
+    const kbin_engine_t *engine = &idle;
+    for (const kbin_engine_t &candidate : mr_set_of(program)->kbin->engines)
+      engine = candidate.eng_type == idle.eng_type ? &candidate : engine;
+    status = stage_engine(program, core, engine);
+  }
+  return status == NRT_SUCCESS ? settle_refs(program) : status;
+}
+
+// Slot of the stream that became record `at` of the image.
+uint32_t stream_slot(const program_image_t *image, uint32_t at) {
+  uint32_t slot = at - image->main_first;
+  for (uint32_t i = 0; i < image->num_patches; ++i) {
+    const program_patch_t &patch = image->patches[i];
+    uint32_t place = patch.offset / ISA_RECORD_BYTES;
+    if (patch.section != PROGRAM_MAIN || place > at)
+      continue;
+    if (patch.type == PATCH_DELETE)
+      slot += patch.count;
+    else if (patch.type == PATCH_INSERT)
+      slot -= at - place < patch.count ? at - place : patch.count;
+  }
+  return slot;
+}
+
+}  // namespace
+
+NRT_STATUS program_stage(const vtpb_info_shared_t *info, uint32_t subgraph,
+                         const program_core_t *core, program_t **out) {
+  *out = nullptr;
+  auto *program = static_cast<program_t *>(calloc(1, sizeof(program_t)));
+  if (program == nullptr) {
+    NLOG_ERROR(NLOG_TDRV, "no host memory for the program of subgraph {}", subgraph);
+    return NRT_RESOURCE;
+  }
+  program->info = info;
+  program->subgraph = subgraph;
+  NRT_STATUS status = stage(program, core);
+  if (status != NRT_SUCCESS) {
+    program_free(program);
+    return status;
+  }
+  *out = program;
+  return NRT_SUCCESS;
+}
+
+void program_free(program_t *program) {
+  if (program == nullptr)
+    return;
+  for (program_image_t &image : program->images)
+    free(image.patches);
+  io_refs_free(&program->refs);
+  free(program->first);
+  free(program->bound);
+  dmem_list_destroy(program->memory);
+  free(program);
+}
+
+const program_image_t *program_image(const program_t *program, isa_engine_t engine) {
+  return &program->images[engine];
+}
+
+bool program_find(const program_t *program, uint64_t pc, isa_engine_t *engine,
+                  program_section_t *section, uint32_t *slot) {
+  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e) {
+    const program_image_t *image = &program->images[e];
+    if (pc < image->pa || pc - image->pa >= uint64_t{image->slots} * ISA_RECORD_BYTES)
+      continue;
+    auto at = static_cast<uint32_t>((pc - image->pa) / ISA_RECORD_BYTES);
+    *engine = static_cast<isa_engine_t>(e);
+    *section = PROGRAM_MAIN;
+    if (at < image->main_first) {
+      *section = PROGRAM_PREAMBLE;
+      *slot = at;
+    } else if (at >= image->main_first + image->main_slots) {
+      *section = PROGRAM_POSTAMBLE;
+      *slot = at - image->main_first - image->main_slots;
+    } else {
+      *slot = stream_slot(image, at);
+    }
+    return true;
+  }
+  return false;
+}
+
+NRT_STATUS program_bind(program_t *program, uint32_t slot, uint64_t address) {
+  if (slot >= program->info->num_io_slots || program->bound[slot] == address)
+    return NRT_SUCCESS;
+  program->bound[slot] = MEM_REF_NOT_STAGED;  // until all of it is written
+  for (uint32_t i = program->first[slot]; i < program->first[slot + 1]; ++i) {
+    const io_ref_t *ref = &program->refs.items[i];
+    uint64_t value = address + ref->offset;
+    NRT_STATUS status = dmem_buf_copyin(ref->mem, &value, ref->at, sizeof(value));
+    if (status != NRT_SUCCESS)
+      return status;
+    if (ref->host != nullptr)
+      *ref->host = value;
+  }
+  program->bound[slot] = address;
+  return NRT_SUCCESS;
+}
+
+void program_for_each_range(const program_t *program,
+                            void (*callback)(void *user, const char *name, uint64_t address,
+                                             uint64_t size),
+                            void *user) {
+  struct walk_t {
+    void (*callback)(void *, const char *, uint64_t, uint64_t);
+    void *user;
+  } walk = {callback, user};
+  ht_for_each(
+      mr_set_of(program)->mem_ref_set,
+      [](ht_node_t *node, void *u) {
+        const mem_ref_t *mr = mem_ref_from_node(node);
+        auto *w = static_cast<walk_t *>(u);
+        bool own = mr->type != MR_LIST && mr->type != MR_PTR_TABLE && mr->type != MR_PTR;
+        if (own && mr->physical_address != MEM_REF_NOT_STAGED)
+          w->callback(w->user, mr->name, mr->physical_address, mr->size);
+        return true;
+      },
+      &walk);
+  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e) {
+    const program_image_t *image = &program->images[e];
+    callback(user, kbin_engine_name(static_cast<al_hal_tpb_eng_type>(e)), image->pa,
+             uint64_t{image->slots} * ISA_RECORD_BYTES);
+  }
+}
