@@ -28,28 +28,31 @@ bool file_offset_of(const mock_state_t *state, uint64_t offset, uint64_t *file_o
   return false;
 }
 
+bool udma_found(mock_target_kind_t kind, uint32_t index, uint64_t at, uint64_t length,
+                mock_target_t *out) {
+  if (!range_within(at, length, NEURON_UDMA_BLOCK_SIZE))
+    return false;
+  out->kind = kind;
+  out->index = index;
+  out->offset = at;
+  return true;
+}
+
+bool decode_broadcast(uint32_t arch, uint32_t core, uint64_t offset, uint64_t length,
+                      mock_target_t *out) {
+  uint64_t window = neuron_udma_broadcast_bar0_offset(arch, core);
+  return window != NEURON_NO_ADDRESS &&
+         udma_found(MOCK_TARGET_UDMA_BROADCAST, core, offset - window, length, out);
+}
+
 bool decode_udma(uint32_t arch, uint64_t offset, uint64_t length, mock_target_t *out) {
-  neuron_arch_counts counts = neuron_arch_counts_get(arch);
-  for (uint32_t engine = 0; engine < counts.dma_engines; ++engine) {
-    uint64_t at = offset - neuron_udma_bar0_offset(arch, engine);
-    if (!range_within(at, length, NEURON_UDMA_BLOCK_SIZE))
-      continue;
-    out->kind = MOCK_TARGET_UDMA;
-    out->index = engine;
-    out->offset = at;
-    return true;
-  }
-  for (uint32_t core = 0; core < counts.cores; ++core) {
-    uint64_t window = neuron_udma_broadcast_bar0_offset(arch, core);
-    if (window == NEURON_NO_ADDRESS ||
-        !range_within(offset - window, length, NEURON_UDMA_BLOCK_SIZE))
-      continue;
-    out->kind = MOCK_TARGET_UDMA_BROADCAST;
-    out->index = core;
-    out->offset = offset - window;
-    return true;
-  }
-  return false;
+  uint32_t engine = neuron_udma_engine_near(arch, offset);
+  if (engine == UINT32_MAX)
+    return arch == NEURON_ARCH_V2 && decode_broadcast(arch, 0, offset, length, out);
+  // v3 has the broadcast window of a core behind the block of its first engine.
+  return udma_found(MOCK_TARGET_UDMA, engine, offset - neuron_udma_bar0_offset(arch, engine),
+                    length, out) ||
+         decode_broadcast(arch, engine / NEURON_DMA_ENGINES_PER_CORE, offset, length, out);
 }
 
 bool in_notification_block(uint32_t arch, uint64_t offset, uint64_t length) {

@@ -95,11 +95,18 @@ struct mock_nq_registers_t {
 // Units with notification queues: cores, then TOP_SPs.
 constexpr uint32_t MOCK_NQ_UNITS = NEURON_MAX_CORES + NEURON_MAX_TOP_SP;
 
-// What the driver remembers about a queue beside its registers.
+enum mock_udma_hold_t : uint8_t {
+  MOCK_UDMA_FREE,
+  MOCK_UDMA_HELD,           // doorbells only move tails
+  MOCK_UDMA_HELD_POISONED,  // and fill what the packets will write with 0xFF bytes, NaN
+};
+
+// What the driver remembers about a queue beside its registers, and the scheduler.
 struct mock_udma_queue_t {
-  int32_t tgid;               // who initialised it last, 0 = nobody
-  uint32_t tx_size, rx_size;  // ring lengths, 0 = no such ring
-  uint32_t faulted;           // its packet put the engine into the abort state
+  int32_t tgid;                       // who initialised it last, 0 = nobody
+  uint32_t tx_size, rx_size;          // ring lengths, 0 = no such ring
+  uint32_t faulted;                   // its packet put the engine into the abort state
+  uint32_t poisoned_tx, poisoned_rx;  // descriptors from the head on
 };
 
 struct mock_reset_t {
@@ -151,6 +158,8 @@ struct mock_device_t {
   mock_nq_registers_t nq_dma_trace[NEURON_MAX_CORES][NEURON_DMA_ENGINES_PER_CORE];
 
   mock_udma_queue_t udma_queues[NEURON_DMA_ENGINE_LIMIT][NEURON_DMA_QUEUES_PER_ENGINE];
+  uint16_t udma_busy[NEURON_DMA_ENGINE_LIMIT];  // queues that may have descriptors to take
+  mock_udma_hold_t udma_hold[NEURON_MAX_CORES];
   uint64_t udma_written[NEURON_DMA_ENGINE_LIMIT];  // pages of the register block that hold anything
   uint64_t udma_registers;                         // offset of the blocks, engine by engine
   uint64_t udma_dummy;                             // bus address of the ring of closed queues

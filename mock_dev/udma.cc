@@ -43,19 +43,21 @@ uint32_t *cell_of(const mock_udma_work_t *work, uint32_t engine, uint64_t offset
                                       engine * NEURON_UDMA_BLOCK_SIZE + offset);
 }
 
-void work_init(mock_udma_work_t *work, mock_host *host, mock_device_t *device) {
-  *work = {};
-  work->host = host;
-  work->device = device;
+// Whether the scheduler of the core the engine belongs to runs its queues.
+mock_udma_hold_t hold_of(const mock_udma_work_t *work, uint32_t engine) {
+  uint32_t core = engine / NEURON_DMA_ENGINES_PER_CORE;
+  return core < work->host->state->cores ? work->device->udma_hold[core] : MOCK_UDMA_FREE;
 }
 
-void work_push(mock_udma_work_t *work, uint32_t engine, uint32_t queue) {
-  uint32_t n = engine * NEURON_DMA_QUEUES_PER_ENGINE + queue;
-  uint64_t bit = 1ull << (n % 64);
-  if ((work->queued[n / 64] & bit) != 0)
-    return;
-  work->queued[n / 64] |= bit;
-  work->order[(work->first + work->count++) % MOCK_UDMA_QUEUES] = static_cast<uint16_t>(n);
+uint32_t *poisoned_of(const mock_udma_work_t *work, uint32_t engine, uint32_t queue,
+                      uint64_t queue_base) {
+  mock_udma_queue_t *q = &work->device->udma_queues[engine][queue];
+  return side_of(queue_base) != 0 ? &q->poisoned_rx : &q->poisoned_tx;
+}
+
+void busy_set(mock_udma_work_t *work, uint32_t engine, uint32_t queue) {
+  uint16_t *busy = &work->device->udma_busy[engine];
+  *busy = static_cast<uint16_t>(*busy | 1u << queue);
 }
 
 void side_reset(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
@@ -64,15 +66,10 @@ void side_reset(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
   mock_udma_put(work, engine, queue_base + NEURON_UDMA_COMPLETION_HEAD, 0);
   mock_udma_put(work, engine, queue_base + NEURON_UDMA_STATUS, 0);
   uint32_t queue;
-  if (mock_udma_queue_register(queue_base, &queue, nullptr))
-    work->device->udma_queues[engine][queue].faulted = 0;
-}
-
-// Descriptors in a ring that the queue has yet to take, -1: its registers do not fit together.
-int64_t pending_in(const mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
-  return mock_udma_pending(mock_udma_get(work, engine, queue_base + NEURON_UDMA_HEAD),
-                           mock_udma_get(work, engine, queue_base + NEURON_UDMA_TAIL),
-                           mock_udma_get(work, engine, queue_base + NEURON_UDMA_LENGTH));
+  if (!mock_udma_queue_register(queue_base, &queue, nullptr))
+    return;
+  work->device->udma_queues[engine][queue].faulted = 0;
+  *poisoned_of(work, engine, queue, queue_base) = 0;
 }
 
 // Counts descriptors that a transfer submits. False: too many.
@@ -81,7 +78,7 @@ bool chain(mock_udma_work_t *work, uint64_t count) {
 }
 
 // Pointers that move back submit descriptors anew.
-bool software_control(mock_udma_work_t *work, uint32_t engine, uint64_t queue_base,
+bool software_control(mock_udma_work_t *work, uint32_t engine, uint32_t queue, uint64_t queue_base,
                       uint32_t value) {
   if ((value & NEURON_UDMA_RESET_QUEUE) != 0)
     side_reset(work, engine, queue_base);
@@ -91,8 +88,11 @@ bool software_control(mock_udma_work_t *work, uint32_t engine, uint64_t queue_ba
     mock_udma_put(work, engine, queue_base + NEURON_UDMA_HEAD, POINTER_RESET);
   if ((value & NEURON_UDMA_RESET_CURRENT) != 0)
     mock_udma_put(work, engine, queue_base + NEURON_UDMA_CURRENT, POINTER_RESET);
-  return chain(work,
-               static_cast<uint64_t>(std::max<int64_t>(pending_in(work, engine, queue_base), 0)));
+  if ((value & NEURON_UDMA_RESET_HEAD) != 0)
+    *poisoned_of(work, engine, queue, queue_base) = 0;
+  busy_set(work, engine, queue);
+  return chain(work, static_cast<uint64_t>(
+                         std::max<int64_t>(mock_udma_pending_in(work, engine, queue_base), 0)));
 }
 
 // More than the ring has room for, or no ring at all: the engine stops.
@@ -104,14 +104,14 @@ bool doorbell(mock_udma_work_t *work, uint32_t engine, uint32_t queue, uint64_t 
     return false;
   uint32_t length = mock_udma_get(work, engine, queue_base + NEURON_UDMA_LENGTH);
   uint32_t tail = mock_udma_get(work, engine, queue_base + NEURON_UDMA_TAIL);
-  int64_t pending = pending_in(work, engine, queue_base);
+  int64_t pending = mock_udma_pending_in(work, engine, queue_base);
   if (pending < 0 || count > length - pending) {
     mock_udma_abort(work, engine);
     return true;
   }
   mock_udma_put(work, engine, queue_base + NEURON_UDMA_TAIL,
                 mock_udma_advance(tail, count, length));
-  work_push(work, engine, queue);
+  mock_udma_work_push(work, engine, queue);
   return true;
 }
 
@@ -137,13 +137,13 @@ bool apply_queue(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint3
       return true;
     case NEURON_UDMA_CONFIG:
       mock_udma_put(work, engine, offset, value);
-      work_push(work, engine, queue);
+      mock_udma_work_push(work, engine, queue);
       return true;
     default:
       break;
   }
   if (reg == (rx ? NEURON_UDMA_RX_SOFTWARE_CONTROL : NEURON_UDMA_TX_SOFTWARE_CONTROL))
-    return software_control(work, engine, queue_base, value);
+    return software_control(work, engine, queue, queue_base, value);
   mock_udma_put(work, engine, offset, value);
   return true;
 }
@@ -160,7 +160,7 @@ void change_state(mock_udma_work_t *work, uint32_t engine, uint64_t side, uint32
     return;
   mock_udma_put(work, engine, side + NEURON_UDMA_STATE, state * STATE_FIELDS);
   for (uint32_t q = 0; q < NEURON_DMA_QUEUES_PER_ENGINE; ++q)
-    work_push(work, engine, q);
+    mock_udma_work_push(work, engine, q);
 }
 
 bool apply_one(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uint32_t value) {
@@ -231,6 +231,30 @@ void mock_udma_put(mock_udma_work_t *work, uint32_t engine, uint64_t offset, uin
   *cell_of(work, engine, offset) = value ^ reset_value(offset);
 }
 
+void mock_udma_work_init(mock_udma_work_t *work, mock_host *host, mock_device_t *device) {
+  work->host = host;
+  work->device = device;
+  work->running = false;
+  work->chained = 0;
+  work->first = work->count = 0;
+  memset(work->queued, 0, sizeof(work->queued));
+}
+
+void mock_udma_work_push(mock_udma_work_t *work, uint32_t engine, uint32_t queue) {
+  busy_set(work, engine, queue);
+  mock_udma_hold_t hold = hold_of(work, engine);
+  if (hold == MOCK_UDMA_HELD_POISONED)
+    mock_udma_poison_new(work, engine, queue);
+  if (hold != MOCK_UDMA_FREE)
+    return;
+  uint32_t n = engine * NEURON_DMA_QUEUES_PER_ENGINE + queue;
+  uint64_t bit = 1ull << (n % 64);
+  if ((work->queued[n / 64] & bit) != 0)
+    return;
+  work->queued[n / 64] |= bit;
+  work->order[(work->first + work->count++) % MOCK_UDMA_QUEUES] = static_cast<uint16_t>(n);
+}
+
 bool mock_udma_apply(mock_udma_work_t *work, const mock_target_t *target, uint32_t value) {
   if (target->kind == MOCK_TARGET_UDMA_BROADCAST)
     return apply_broadcast(work, target, value);
@@ -260,6 +284,12 @@ int64_t mock_udma_pending(uint32_t head, uint32_t tail, uint32_t length) {
   return from < length && to < length && pending >= 0 && pending <= length ? pending : -1;
 }
 
+int64_t mock_udma_pending_in(const mock_udma_work_t *work, uint32_t engine, uint64_t queue_base) {
+  return mock_udma_pending(mock_udma_get(work, engine, queue_base + NEURON_UDMA_HEAD),
+                           mock_udma_get(work, engine, queue_base + NEURON_UDMA_TAIL),
+                           mock_udma_get(work, engine, queue_base + NEURON_UDMA_LENGTH));
+}
+
 uint32_t mock_udma_read(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t offset) {
   mock_udma_work_t work;
   work.host = host;
@@ -278,7 +308,7 @@ uint64_t mock_udma_read64(mock_host *host, mock_device_t *device, uint32_t engin
 void mock_udma_write(mock_host *host, mock_device_t *device, const mock_target_t *target,
                      uint32_t value) {
   mock_udma_work_t work;
-  work_init(&work, host, device);
+  mock_udma_work_init(&work, host, device);
   mock_udma_apply(&work, target, value);
   mock_udma_drain(&work);
 }
@@ -286,7 +316,7 @@ void mock_udma_write(mock_host *host, mock_device_t *device, const mock_target_t
 void mock_udma_ring_set(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t queue,
                         uint64_t side, uint64_t base, uint32_t count) {
   mock_udma_work_t work;
-  work_init(&work, host, device);
+  mock_udma_work_init(&work, host, device);
   uint64_t at = side + NEURON_UDMA_QUEUE(queue);
   side_reset(&work, engine, at);
   for (uint64_t reg :
@@ -306,7 +336,7 @@ void mock_udma_ring_set(mock_host *host, mock_device_t *device, uint32_t engine,
 void mock_udma_start(mock_host *host, mock_device_t *device, uint32_t engine, uint32_t queue,
                      uint32_t tx, uint32_t rx) {
   mock_udma_work_t work;
-  work_init(&work, host, device);
+  mock_udma_work_init(&work, host, device);
   uint64_t at = NEURON_UDMA_QUEUE(queue);
   doorbell(&work, engine, queue, at + NEURON_UDMA_RX, rx);
   doorbell(&work, engine, queue, at, tx);
@@ -342,7 +372,7 @@ void mock_udma_state_set(mock_host *host, mock_device_t *device, uint32_t engine
       return;
   }
   mock_udma_work_t work;
-  work_init(&work, host, device);
+  mock_udma_work_init(&work, host, device);
   change_state(&work, engine, 0, value);
   change_state(&work, engine, NEURON_UDMA_RX, value);
   mock_udma_drain(&work);
@@ -350,11 +380,12 @@ void mock_udma_state_set(mock_host *host, mock_device_t *device, uint32_t engine
 
 void mock_udma_reset(mock_host *host, mock_device_t *device, uint32_t engine) {
   mock_udma_work_t work;
-  work_init(&work, host, device);
+  mock_udma_work_init(&work, host, device);
   for (uint32_t page = 0; page < NEURON_UDMA_BLOCK_SIZE / PAGE; ++page)
     if ((device->udma_written[engine] >> page & 1) != 0)
       memset(cell_of(&work, engine, page * PAGE), 0, PAGE);
   device->udma_written[engine] = 0;
+  device->udma_busy[engine] = 0;
   for (mock_udma_queue_t &queue : device->udma_queues[engine])
     queue = {};
 }

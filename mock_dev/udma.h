@@ -2,9 +2,10 @@
 // UDMA engines: 16 queues of a TX and an RX ring each, kept as the register blocks the hardware has
 // (mock-device-semantics.md 6.2, dma-and-exec.md 1). A register nobody wrote costs no memory.
 //
-// The caller holds the device's DMA lock in every function here; where transfers can start (write,
-// start, state_set) it must not hold the device's lock. Transfers run inside the call that starts
-// them and are over when it returns.
+// The caller holds the device's DMA lock in every function here but those for the scheduler; where
+// transfers can start (write, start, state_set) it must not hold the device's lock. Transfers run
+// inside the call that starts them and are over when it returns, unless the core's engines are
+// held.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,35 @@ void mock_udma_queue_close(mock_host *host, mock_device_t *device, uint32_t engi
 // A process is gone: its queues move to a ring nobody else writes.
 void mock_udma_process_close(mock_host *host, mock_device_t *device, int32_t tgid);
 
+// --- for the scheduler of a core: the caller holds no lock of devices ---------------------------
+
+constexpr uint32_t MOCK_UDMA_CORE_QUEUES =
+    NEURON_DMA_ENGINES_PER_CORE * NEURON_DMA_QUEUES_PER_ENGINE;
+struct mock_udma_ref_t {
+  uint16_t engine, queue;  // on the device
+};
+
+// How the 16 engines of a core go from now on. Letting them go runs what has been submitted.
+void mock_udma_hold(mock_host *host, mock_device_t *device, uint32_t core, mock_udma_hold_t hold);
+
+// Queues of the core's engines that a step would move, by engine and queue; their number.
+uint32_t mock_udma_ready(mock_host *host, mock_device_t *device, uint32_t core,
+                         mock_udma_ref_t out[MOCK_UDMA_CORE_QUEUES]);
+
+enum mock_udma_step_t {
+  MOCK_UDMA_NOTHING,  // no complete packet
+  MOCK_UDMA_MOVED,
+  MOCK_UDMA_STOPPED,  // a descriptor the engine cannot run: it is in the abort state now
+};
+// Runs the packet at the head of a queue; *bytes is what it wrote. What it sets going runs too,
+// except on held engines.
+mock_udma_step_t mock_udma_step(mock_host *host, mock_device_t *device, uint32_t engine,
+                                uint32_t queue, uint64_t *bytes);
+
+// TX descriptors that were submitted to the core's engines and are not done, those that wait for RX
+// descriptors or for an engine that stopped included.
+uint64_t mock_udma_outstanding(mock_host *host, mock_device_t *device, uint32_t core);
+
 // --- between udma.cc and udma_run.cc ------------------------------------------------------------
 
 // Descriptors that transfers may submit, by doorbells and by pointers they move back, until the
@@ -69,6 +99,10 @@ struct mock_udma_work_t {
   uint64_t queued[(MOCK_UDMA_QUEUES + 63) / 64];
 };
 
+void mock_udma_work_init(mock_udma_work_t *work, mock_host *host, mock_device_t *device);
+// A queue that has something new to look at; held ones are not run.
+void mock_udma_work_push(mock_udma_work_t *work, uint32_t engine, uint32_t queue);
+
 // Register as it is stored, without side effects.
 uint32_t mock_udma_get(const mock_udma_work_t *work, uint32_t engine, uint64_t offset);
 uint64_t mock_udma_get64(const mock_udma_work_t *work, uint32_t engine, uint64_t offset);
@@ -84,6 +118,11 @@ void mock_udma_abort(mock_udma_work_t *work, uint32_t engine);
 uint32_t mock_udma_advance(uint32_t pointer, uint32_t count, uint32_t length);
 // Descriptors from head to tail, -1 when the two do not fit the length.
 int64_t mock_udma_pending(uint32_t head, uint32_t tail, uint32_t length);
+// The same for the queue with these registers, `queue_base` in the engine block.
+int64_t mock_udma_pending_in(const mock_udma_work_t *work, uint32_t engine, uint64_t queue_base);
 
 // Runs queues until nothing can move (udma_run.cc).
 void mock_udma_drain(mock_udma_work_t *work);
+
+// Poisons complete packets of a held queue that have not been yet.
+void mock_udma_poison_new(mock_udma_work_t *work, uint32_t engine, uint32_t queue);

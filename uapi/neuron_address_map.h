@@ -274,6 +274,30 @@ static inline uint64_t neuron_udma_bar0_offset(uint32_t arch, uint32_t engine) {
   return NEURON_NO_ADDRESS;
 }
 
+/* The engine whose register block may hold a BAR0 offset: no other does. UINT32_MAX: none. */
+static inline uint32_t neuron_udma_engine_near(uint32_t arch, uint64_t offset) {
+  uint64_t at;
+  if (arch == NEURON_ARCH_V2) {
+    for (uint32_t core = 0; core < 2; ++core) {
+      at = offset - neuron_udma_bar0_offset(arch, core * NEURON_DMA_ENGINES_PER_CORE);
+      if (at < NEURON_DMA_ENGINES_PER_CORE * 0x40000ull)
+        return core * NEURON_DMA_ENGINES_PER_CORE + (uint32_t)(at / 0x40000ull);
+      if (offset - neuron_udma_bar0_offset(arch, 32 + core) < 0x40000ull)
+        return 32 + core;
+    }
+  }
+  if (arch == NEURON_ARCH_V3) {
+    for (uint32_t quarter = 0; quarter < 4; ++quarter) {
+      at = offset - neuron_udma_bar0_offset(arch, quarter * 32);
+      if (at < 32 * 0x100000ull)
+        return quarter * 32 + (uint32_t)(at / 0x100000ull);
+      if (offset - neuron_udma_bar0_offset(arch, 128 + quarter) < 0x100000ull)
+        return 128 + quarter;
+    }
+  }
+  return UINT32_MAX;
+}
+
 /*
  * Broadcast window of a core: TX queue registers for its 16 engines at once, RX ones NEURON_UDMA_RX
  * further up. On v2 only that of core 0 is known.

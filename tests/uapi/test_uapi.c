@@ -112,6 +112,18 @@ static void check_no_special(const char *name, uint32_t arch, uint32_t block, ui
   check("absence", name, neuron_special_mapping(arch, block, id, resource, &a, &b, &c, &d) == 0, 0);
 }
 
+/* A register block leads back to its engine, whichever register is meant. */
+static void check_engines(uint32_t arch) {
+  static const uint64_t inside[] = {0, 0x1038, 0x21038, 0x3fffc};
+  for (uint32_t e = 0; e < neuron_arch_counts_get(arch).dma_engines; ++e)
+    for (uint32_t i = 0; i < 4; ++i)
+      check("engine", "of a register",
+            neuron_udma_engine_near(arch, neuron_udma_bar0_offset(arch, e) + inside[i]), e);
+  for (uint32_t core = 0; core < neuron_arch_counts_get(arch).cores; ++core)
+    check("engine", "of another block",
+          neuron_udma_engine_near(arch, neuron_nq_core_bar0_offset(arch, core)), UINT32_MAX);
+}
+
 static void check_addresses(void) {
   static const uint64_t v3_hbm[4] = {0, 0x4000000000, 0x800000000000, 0x804000000000};
   static const uint64_t v3_tpb[8] = {0x2000000000,   0x3000000000,   0x6000000000,
@@ -167,6 +179,11 @@ static void check_addresses(void) {
   check("base", "v3 engine 95", neuron_udma_bar0_offset(3, 95), 0xa3f00000);
   check("base", "v3 engine 130", neuron_udma_bar0_offset(3, 130), 0x46800000);
   check("base", "v3 engine 132", neuron_udma_bar0_offset(3, 132), UINT64_MAX);
+  check_engines(2);
+  check_engines(3);
+  check("engine", "v2 below engine 0", neuron_udma_engine_near(2, 0x2fffffff), UINT32_MAX);
+  check("engine", "v3 behind engine 127", neuron_udma_engine_near(3, 0xb6000000), UINT32_MAX);
+  check("engine", "v1", neuron_udma_engine_near(1, 0), UINT32_MAX);
   check("engine", "v3 core 5 copies", neuron_copy_engine(3, 5), 130);
   check("queue", "v3 core 5 copies", neuron_copy_queue(3, 5), 1);
   check("engine", "v1 core 3 copies", neuron_copy_engine(1, 3), 11);
