@@ -17,7 +17,12 @@ const char *isa_engine_name(uint32_t engine);
 const char *isa_dtype_name(uint8_t dtype);    // "fp32"; nullptr: no such type
 const char *isa_opcode_name(uint8_t opcode);  // "MATMUL"; nullptr: unknown
 
-// Where a record is found.
+// Whether the mocked device runs the opcode on that engine, pseudo records in their lowered form
+// included. Others stop a model at load.
+bool isa_is_executable(uint8_t opcode, isa_engine_t engine);
+
+// Where a record is found. Pseudo records, variables: NEFF only. Device addresses, records that
+// only a runtime makes: image only.
 enum isa_form_t { ISA_FORM_NEFF, ISA_FORM_IMAGE };
 
 // Checks a whole record strictly. nullptr: fine. Otherwise what is wrong, static text, and *offset
@@ -36,7 +41,7 @@ struct isa_operand_t {
   uint16_t count[4];
   bool write;
   bool also_read;    // a written operand that is added to: MATMUL without ISA_MATMUL_BEGIN
-  const char *role;  // "src", "src1", "dst", "bias", "scale"; static text
+  const char *role;  // field name: "src", "src0", "dst", "bias", "scale", "imm0"...; static text
 };
 constexpr uint32_t ISA_MAX_OPERANDS = 5;
 // Operands of a computing record, reads first; their number, 0 for records without any. The record
