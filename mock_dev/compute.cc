@@ -1,8 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/compute.h"
 
+#include "mock_dev/elementwise.h"
+
 mock_compute_fn mock_compute_find(uint8_t opcode) {
   switch (opcode) {
+    case ISA_TENSOR_TENSOR:
+      return mock_tensor_tensor;
+    case ISA_TENSOR_SCALAR:
+      return mock_tensor_scalar;
+    case ISA_COPY:
+      return mock_copy;
+    case ISA_CAST:
+      return mock_cast;
+    case ISA_RECIPROCAL:
+      return mock_reciprocal;
+    case ISA_MEMSET:
+      return mock_memset;
     default:
       return nullptr;
   }
