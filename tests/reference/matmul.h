@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// out[rows, columns] = x[rows, depth] @ y[depth, columns]: inputs whose values depend on their
+// position alone, so that y (4 GiB in matmul_large.neff) need not be kept, and exact results.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+struct matmul_shape {
+  uint32_t rows, depth, columns;
+};
+constexpr matmul_shape kMatmulSmall = {128, 256, 128};
+constexpr matmul_shape kMatmulLarge = {128, 32768, 65536};
+
+// INTEGER: x in -2..2, y in -8..8 (verified-matmul.md 1): sums of up to 2^17 products are exact in
+// fp32 whatever their order. REAL: x normal, y of random sign and mantissa over four binades.
+enum class matmul_data { INTEGER, REAL };
+
+// fp16 bits of whole rows: x rows [row, row + count), y rows likewise.
+void matmul_fill_x(const matmul_shape &shape, matmul_data data, uint64_t seed, uint16_t *out);
+void matmul_fill_y(const matmul_shape &shape, matmul_data data, uint64_t seed, uint32_t row,
+                   uint32_t count, uint16_t *out);
+
+// Every exact sum of INTEGER data, on as many threads as there are CPUs. depth is even and columns
+// a multiple of 32; rows a multiple of 4.
+std::vector<int32_t> matmul_exact_integer(const matmul_shape &shape, uint64_t seed);
+// One column in double precision: `rows` values.
+std::vector<double> matmul_exact_column(const matmul_shape &shape, matmul_data data, uint64_t seed,
+                                        uint32_t column);
+
+// Limits of verified-matmul.md 1: how far a result (fp16 bits) may be from the exact value.
+// `row_deviation`: standard deviation of the exact values of that row.
+bool matmul_close(uint16_t result, double exact, double row_deviation);
