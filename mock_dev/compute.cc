@@ -2,9 +2,14 @@
 #include "mock_dev/compute.h"
 
 #include "mock_dev/elementwise.h"
+#include "mock_dev/pe.h"
 
 mock_compute_fn mock_compute_find(uint8_t opcode) {
   switch (opcode) {
+    case ISA_LDWEIGHTS:
+      return mock_pe_ldweights;
+    case ISA_MATMUL:
+      return mock_pe_matmul;
     case ISA_TENSOR_TENSOR:
       return mock_tensor_tensor;
     case ISA_TENSOR_SCALAR:

@@ -11,22 +11,9 @@
 #include <random>
 #include <vector>
 
-namespace {
+#include "tests/mock_dev/number_format.h"
 
-struct format_t {
-  const char *name;
-  uint8_t dtype;
-  int exponent_bits, fraction_bits, bias;
-  double largest;
-  bool saturates, has_infinity;
-};
-const format_t kFormats[] = {
-    {"bf16", ISA_DTYPE_BF16, 8, 7, 127, 3.3895313892515355e38, false, true},
-    {"fp16", ISA_DTYPE_FP16, 5, 10, 15, 65504, false, true},
-    {"fp8e3", ISA_DTYPE_FP8E3, 3, 4, 3, 15.5, true, true},
-    {"fp8e4", ISA_DTYPE_FP8E4, 4, 3, 7, 448, true, false},
-    {"fp8e5", ISA_DTYPE_FP8E5, 5, 2, 15, 57344, true, true},
-};
+namespace {
 
 struct set_t {
   const char *name;
@@ -39,25 +26,7 @@ std::vector<set_t> sets() {
   return s;
 }
 
-// What a code means, from the definition of the format. Infinity and NaN as such.
-double meaning(const format_t &f, uint32_t code) {
-  int top = (1 << f.exponent_bits) - 1;
-  auto fraction = static_cast<double>(code & ((1u << f.fraction_bits) - 1));
-  int exponent = static_cast<int>(code >> f.fraction_bits) & top;
-  double sign = (code >> (f.exponent_bits + f.fraction_bits) & 1) != 0 ? -1 : 1;
-  if (exponent == top && f.has_infinity)
-    return fraction == 0 ? sign * INFINITY : NAN;
-  if (!f.has_infinity && (code & 0x7F) == 0x7F)
-    return NAN;
-  if (exponent == 0)
-    return sign * std::ldexp(fraction, 1 - f.bias - f.fraction_bits);
-  return sign * std::ldexp(1 + std::ldexp(fraction, -f.fraction_bits), exponent - f.bias);
-}
-
-uint32_t codes(const format_t &f) {
-  return 1u << (1 + f.exponent_bits + f.fraction_bits);
-}
-uint32_t raw(const format_t &f, const std::vector<uint8_t> &bytes, size_t i) {
+uint32_t raw(const number_format_t &f, const std::vector<uint8_t> &bytes, size_t i) {
   if (isa_dtype_size(f.dtype) == 1)
     return bytes[i];
   return bytes[2 * i] | static_cast<uint32_t>(bytes[2 * i + 1]) << 8;
@@ -159,18 +128,18 @@ void check_integer(uint8_t dtype) {
 }  // namespace
 
 TEST(Dtype, EveryCodeMeansWhatItsFormatSays) {
-  for (const format_t &f : kFormats)
+  for (const number_format_t &f : NUMBER_FORMATS)
     for (const set_t &set : sets()) {
       std::vector<uint8_t> bytes;
-      for (uint32_t c = 0; c < codes(f); c++) {
+      for (uint32_t c = 0; c < f.codes(); c++) {
         bytes.push_back(static_cast<uint8_t>(c));
-        if (codes(f) > 256)
+        if (f.codes() > 256)
           bytes.push_back(static_cast<uint8_t>(c >> 8));
       }
-      std::vector<float> out(codes(f));
+      std::vector<float> out(f.codes());
       set.kernels->load[f.dtype](bytes.data(), out.size(), out.data());
-      for (uint32_t c = 0; c < codes(f); c++) {
-        double want = meaning(f, c);
+      for (uint32_t c = 0; c < f.codes(); c++) {
+        double want = f.meaning(c);
         if (std::isnan(want))
           ASSERT_TRUE(std::isnan(out[c])) << set.name << " " << f.name << " " << c;
         else
@@ -179,8 +148,8 @@ TEST(Dtype, EveryCodeMeansWhatItsFormatSays) {
       }
       // And every code comes back, the infinities of types that saturate and NaNs apart.
       std::vector<uint8_t> back = stored(set, f.dtype, out);
-      for (uint32_t c = 0; c < codes(f); c++) {
-        double want = meaning(f, c), got = meaning(f, raw(f, back, c));
+      for (uint32_t c = 0; c < f.codes(); c++) {
+        double want = f.meaning(c), got = f.meaning(raw(f, back, c));
         if (std::isnan(want))
           ASSERT_TRUE(std::isnan(got)) << set.name << " " << f.name << " " << c;
         else if (std::isinf(want) && f.saturates)
@@ -192,13 +161,13 @@ TEST(Dtype, EveryCodeMeansWhatItsFormatSays) {
 }
 
 TEST(Dtype, RoundsToNearestEvenAtEveryBoundary) {
-  for (const format_t &f : kFormats) {
+  for (const number_format_t &f : NUMBER_FORMATS) {
     std::vector<float> in;
     std::vector<uint32_t> want;
-    uint32_t sign = codes(f) / 2;
-    for (uint32_t c = 0; meaning(f, c) < f.largest; c++) {
+    uint32_t sign = f.codes() / 2;
+    for (uint32_t c = 0; f.meaning(c) < f.largest; c++) {
       // Halfway between two neighbours is a double; as fp32 only where fp32 has a bit left.
-      double half = (meaning(f, c) + meaning(f, c + 1)) / 2;
+      double half = (f.meaning(c) + f.meaning(c + 1)) / 2;
       auto h = static_cast<float>(half);
       ASSERT_EQ(h, half);
       uint32_t even = (c & 1) == 0 ? c : c + 1;
@@ -211,9 +180,9 @@ TEST(Dtype, RoundsToNearestEvenAtEveryBoundary) {
     }
     // Beyond the largest value: up to half a step still rounds down, then infinity, or saturation.
     double step =
-        f.largest - meaning(f, codes(f) / 2 - (f.has_infinity ? (1u << f.fraction_bits) : 1) - 2);
-    uint32_t largest = codes(f) / 2 - (f.has_infinity ? (1u << f.fraction_bits) : 1) - 1;
-    ASSERT_EQ(meaning(f, largest), f.largest);
+        f.largest - f.meaning(f.codes() / 2 - (f.has_infinity ? (1u << f.fraction_bits) : 1) - 2);
+    uint32_t largest = f.codes() / 2 - (f.has_infinity ? (1u << f.fraction_bits) : 1) - 1;
+    ASSERT_EQ(f.meaning(largest), f.largest);
     auto edge = static_cast<float>(f.largest + step / 2);
     uint32_t beyond = f.saturates ? largest : largest + 1;
     for (float x : {edge, std::nextafterf(edge, INFINITY), 3.4e38f, INFINITY}) {
@@ -229,7 +198,7 @@ TEST(Dtype, RoundsToNearestEvenAtEveryBoundary) {
       for (float nan : {NAN, -NAN, value(0x7F800001), value(0xFFFFFFFF)}) {
         std::vector<uint8_t> one = stored(set, f.dtype, std::vector<float>(9, nan));
         for (size_t i = 0; i < 9; i++)
-          ASSERT_TRUE(std::isnan(meaning(f, raw(f, one, i)))) << set.name << " " << f.name;
+          ASSERT_TRUE(std::isnan(f.meaning(raw(f, one, i)))) << set.name << " " << f.name;
       }
     }
   }
