@@ -2,7 +2,7 @@
 """Runs every benchmark, writes BUILD/bench.json and prints the table. Exits 1 when a target is missed, 2 when a
 benchmark cannot run.
 
-usage: run.py BUILD [NAME ...]     NAME: resolve, lookup, copy, chunk, corpus, million (all, in this order)
+usage: run.py BUILD [NAME ...]     NAME: resolve, lookup, copy, dma, chunk, corpus, million (all, in this order)
 """
 import datetime
 import json
@@ -65,6 +65,7 @@ BENCHMARKS = {
     "resolve": resolve_counts,
     "lookup": lambda programs: results_of([programs / "bench_lookup"]),
     "copy": lambda programs: results_of([programs / "bench_copy"]),
+    "dma": lambda programs: results_of([programs / "bench_dma"]),
     "chunk": lambda programs: results_of([programs / "bench_chunk"]),
     "corpus": lambda programs: results_of([programs / "bench_load", "corpus"]),
     "million": million,
