@@ -254,13 +254,13 @@ uint32_t mock_chunk_by_address(mock_host *host, mock_device_t *device, uint64_t 
   uint64_t at = pa - neuron_host_window_bit(state->arch);
   if (at < MOCK_HOST_SIZE)
     map = &device->host_map;
-  for (uint32_t h = 0; h < state->hbms && map == nullptr; ++h) {
+  if (map == nullptr) {
+    uint32_t h = neuron_hbm_near(state->arch, pa);
     at = pa - neuron_hbm_base(state->arch, h);
-    if (at < state->hbm_size)
-      map = &device->chunk_map[h];
+    if (at >= state->hbm_size)
+      return 0;
+    map = &device->chunk_map[h];
   }
-  if (map == nullptr)
-    return 0;
   uint32_t page =
       mock_page_map_at_or_below(map, host->region, static_cast<uint32_t>(at >> MOCK_PAGE_SHIFT));
   if (page == MOCK_NO_PAGE)

@@ -126,7 +126,9 @@ bool mock_decode_window(mock_host *host, uint32_t device, uint64_t file_offset, 
 bool mock_decode(mock_host *host, uint32_t device, uint64_t address, uint64_t length,
                  mock_target_t *out) {
   uint32_t neighbours[NEURON_MAX_NEIGHBOURS];
-  uint32_t links = mock_instance_neighbours(host->instance, device, neighbours);
+  uint32_t links = 0;
+  if (address >= neuron_neighbour_window(host->state->arch, 0))
+    links = mock_instance_neighbours(host->instance, device, neighbours);
   for (uint32_t link = 0; link < links; ++link) {
     uint64_t window = neuron_neighbour_window(host->state->arch, link);
     if (window == NEURON_NO_ADDRESS || address - window >= NEURON_V3_NEIGHBOUR_WINDOW_SIZE)

@@ -194,16 +194,25 @@ void cursor_open(mock_host *host, uint32_t device, const mock_rows_t *rows, bool
     c->rows = *rows;
 }
 
+uint8_t *cursor_next(cursor_t *c) {
+  uint8_t *row = c->base + (c->i * c->rows.step[0] + c->j * c->rows.step[1]);
+  if (++c->i == c->rows.count[0]) {
+    c->i = 0;
+    ++c->j;
+  }
+  return row;
+}
+
 bool cursor_row(cursor_t *c) {
   mock_port_t *port = &c->port;
   if (c->base != nullptr) {
-    port->bytes = c->base + (c->i * c->rows.step[0] + c->j * c->rows.step[1]);
+    port->bytes = cursor_next(c);
     port->left = c->rows.bytes;
     port->done = 0;
-  } else if (!mock_port_open(c->host, c->device, cursor_address(c), c->rows.bytes, c->for_writing,
-                             port)) {
-    return false;
+    return true;
   }
+  if (!mock_port_open(c->host, c->device, cursor_address(c), c->rows.bytes, c->for_writing, port))
+    return false;
   if (++c->i == c->rows.count[0]) {
     c->i = 0;
     ++c->j;
@@ -228,7 +237,21 @@ bool cursor_check(cursor_t *c, mock_dge_fault_t *fault) {
   return true;
 }
 
+// Rows of one size between two memories.
+void rows_copy(cursor_t *from, cursor_t *to) {
+  uint64_t bytes = to->rows.bytes;
+  for (uint64_t left = rows_of(&to->rows); left != 0; --left) {
+    const uint8_t *src = cursor_next(from);
+    mock_bytes_move(cursor_next(to), src, bytes);
+  }
+}
+
 bool rows_move(const mock_transfer_t *t, cursor_t *from, cursor_t *to) {
+  if (!t->cast && from->base != nullptr && to->base != nullptr &&
+      from->rows.bytes == to->rows.bytes) {
+    rows_copy(from, to);
+    return true;
+  }
   for (uint64_t left = t->bytes; left != 0;) {
     if ((from->port.left == 0 && !cursor_row(from)) || (to->port.left == 0 && !cursor_row(to)))
       return false;

@@ -294,31 +294,29 @@ bool mock_host_resolve(mock_host *host, uint32_t device, uint64_t pa, uint64_t s
     return true;
   }
   out->memory = &host->device_memory[device];
-  for (uint32_t h = 0; h < state->hbms; ++h) {
-    uint64_t at = pa - neuron_hbm_base(state->arch, h);
-    if (range_within(at, size, state->hbm_size)) {
-      out->offset = mock_memory_hbm_offset(state, h) + at;
-      return true;
-    }
+  uint32_t h = neuron_hbm_near(state->arch, pa);
+  uint64_t at = pa - neuron_hbm_base(state->arch, h);
+  if (range_within(at, size, state->hbm_size)) {
+    out->offset = mock_memory_hbm_offset(state, h) + at;
+    return true;
   }
   // The file keeps 64 MiB of a core's window. What lies elsewhere in the larger v3 window moves
   // there: SBUF stays, PSUM and events come from their own offsets.
   uint64_t psum = neuron_psum_offset(state->arch);
   uint64_t psum_size = NEURON_BAR0_TPB_STRIDE - NEURON_SBUF_APERTURE;
-  for (uint32_t core = 0; core < state->cores; ++core) {
-    uint64_t at = pa - neuron_tpb_base(state->arch, core);
-    uint64_t start = mock_memory_core_offset(state, core);
-    if (range_within(at, size, NEURON_SBUF_APERTURE)) {
-      out->offset = start + at;
-      return true;
-    }
-    if (range_within(at - psum, size, psum_size)) {
-      out->offset = start + NEURON_SBUF_APERTURE + (at - psum);
-      return true;
-    }
+  uint32_t core = neuron_tpb_near(state->arch, pa);
+  at = pa - neuron_tpb_base(state->arch, core);
+  uint64_t start = mock_memory_core_offset(state, core);
+  if (range_within(at, size, NEURON_SBUF_APERTURE)) {
+    out->offset = start + at;
+    return true;
+  }
+  if (range_within(at - psum, size, psum_size)) {
+    out->offset = start + NEURON_SBUF_APERTURE + (at - psum);
+    return true;
   }
   for (uint32_t t = 0; t < neuron_arch_counts_get(state->arch).top_sps; ++t) {
-    uint64_t at = pa - neuron_top_sp_base(state->arch, t);
+    at = pa - neuron_top_sp_base(state->arch, t);
     if (range_within(at, size, NEURON_TOP_SP_SIZE)) {
       out->offset = mock_memory_top_sp_offset(state, t) + at;
       return true;

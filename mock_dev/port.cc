@@ -127,13 +127,3 @@ bool mock_port_cast(mock_port_t *from, uint8_t from_dtype, mock_port_t *to, uint
   to->left -= n * to_size;
   return true;
 }
-
-void mock_bytes_move(uint8_t *to, const uint8_t *from, uint64_t n) {
-  if (n == WORD && reinterpret_cast<uintptr_t>(to) % WORD == 0) {
-    uint32_t value;
-    memcpy(&value, from, WORD);
-    __atomic_store_n(reinterpret_cast<uint32_t *>(to), value, __ATOMIC_RELEASE);
-  } else {
-    memmove(to, from, n);
-  }
-}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "mock_dev/decode.h"
 
@@ -32,4 +33,12 @@ bool mock_port_cast(mock_port_t *from, uint8_t from_dtype, mock_port_t *to, uint
 
 // Copies between memories of the device, which may overlap. A word that somebody polls appears at
 // once.
-void mock_bytes_move(uint8_t *to, const uint8_t *from, uint64_t n);
+inline void mock_bytes_move(uint8_t *to, const uint8_t *from, uint64_t n) {
+  uint32_t word;
+  if (n == sizeof(word) && reinterpret_cast<uintptr_t>(to) % sizeof(word) == 0) {
+    memcpy(&word, from, sizeof(word));
+    __atomic_store_n(reinterpret_cast<uint32_t *>(to), word, __ATOMIC_RELEASE);
+  } else {
+    memmove(to, from, n);
+  }
+}

@@ -20,22 +20,27 @@ uint64_t side_of(uint64_t offset) {
   return offset & NEURON_UDMA_RX;
 }
 
+constexpr uint32_t QUEUE_RESETS = NEURON_UDMA_CURRENT / sizeof(uint32_t) + 1;
+struct queue_resets_t {
+  uint32_t word[QUEUE_RESETS];
+};
+
+constexpr queue_resets_t queue_resets() {
+  queue_resets_t resets = {};
+  resets.word[NEURON_UDMA_CONFIG / sizeof(uint32_t)] = NEURON_UDMA_CONFIG_RESET;
+  for (uint64_t reg : {NEURON_UDMA_HEAD, NEURON_UDMA_TAIL, NEURON_UDMA_CURRENT})
+    resets.word[reg / sizeof(uint32_t)] = POINTER_RESET;
+  return resets;
+}
+
 // What a register holds after probe. Storage keeps the difference to it, so fresh memory is right.
 uint32_t reset_value(uint64_t offset) {
+  static constexpr queue_resets_t RESETS = queue_resets();
   uint64_t reg;
-  if (!mock_udma_queue_register(offset, nullptr, &reg))
-    return (offset & ~NEURON_UDMA_RX) == NEURON_UDMA_STATE ? NEURON_UDMA_STATE_NORMAL * STATE_FIELDS
-                                                           : 0;
-  switch (reg) {
-    case NEURON_UDMA_CONFIG:
-      return NEURON_UDMA_CONFIG_RESET;
-    case NEURON_UDMA_HEAD:
-    case NEURON_UDMA_TAIL:
-    case NEURON_UDMA_CURRENT:
-      return POINTER_RESET;
-    default:
-      return 0;
-  }
+  if (mock_udma_queue_register(offset, nullptr, &reg))
+    return reg <= NEURON_UDMA_CURRENT ? RESETS.word[reg / sizeof(uint32_t)] : 0;
+  return (offset & ~NEURON_UDMA_RX) == NEURON_UDMA_STATE ? NEURON_UDMA_STATE_NORMAL * STATE_FIELDS
+                                                         : 0;
 }
 
 uint32_t *cell_of(const mock_udma_work_t *work, uint32_t engine, uint64_t offset) {
@@ -235,7 +240,7 @@ void mock_udma_work_init(mock_udma_work_t *work, mock_host *host, mock_device_t 
   work->host = host;
   work->device = device;
   work->running = false;
-  work->chained = 0;
+  work->chained = work->epoch = 0;
   work->first = work->count = 0;
   memset(work->queued, 0, sizeof(work->queued));
 }
@@ -256,6 +261,7 @@ void mock_udma_work_push(mock_udma_work_t *work, uint32_t engine, uint32_t queue
 }
 
 bool mock_udma_apply(mock_udma_work_t *work, const mock_target_t *target, uint32_t value) {
+  work->epoch++;
   if (target->kind == MOCK_TARGET_UDMA_BROADCAST)
     return apply_broadcast(work, target, value);
   return apply_one(work, target->index, target->offset, value);
@@ -345,6 +351,8 @@ void mock_udma_start(mock_host *host, mock_device_t *device, uint32_t engine, ui
 
 uint32_t mock_udma_state(mock_host *host, mock_device_t *device, uint32_t engine, uint64_t side) {
   uint32_t word = mock_udma_read(host, device, engine, side + NEURON_UDMA_STATE);
+  if (word == NEURON_UDMA_STATE_NORMAL * STATE_FIELDS)
+    return NEURON_UDMA_NORMAL;
   uint32_t state = NEURON_UDMA_IDLE;
   for (uint32_t field = 0; field < 4; ++field) {
     uint32_t value = word >> (4 * field) & 3;

@@ -94,6 +94,7 @@ struct mock_udma_work_t {
   mock_device_t *device;
   bool running;      // register writes come from a transfer
   uint64_t chained;  // descriptors submitted by such writes
+  uint64_t epoch;    // counts the writes
   uint32_t first, count;
   uint16_t order[MOCK_UDMA_QUEUES];
   uint64_t queued[(MOCK_UDMA_QUEUES + 63) / 64];

@@ -14,6 +14,17 @@ bool checks_ring_ids(const mock_udma_work_t *work, uint32_t engine) {
   return state->arch == NEURON_ARCH_V2 || engine >= state->cores * NEURON_DMA_ENGINES_PER_CORE;
 }
 
+// Memory behind descriptors of a ring; nullptr: none, or not one. Whether it still belongs to
+// anybody does not matter, a freed ring reads as zeros.
+uint8_t *ring_bytes(const mock_udma_work_t *work, uint64_t address, uint64_t size,
+                    mock_target_t *target) {
+  if (!mock_decode(work->host, work->device->index, address, size, target) ||
+      (target->kind != MOCK_TARGET_HBM && target->kind != MOCK_TARGET_HOST))
+    return nullptr;
+  uint8_t *bytes = mock_memory_bytes(work->host, target->place.memory);
+  return bytes == nullptr ? nullptr : bytes + target->place.offset;
+}
+
 // From `skip` descriptors behind the head on. False: the side is switched off, has no more, or its
 // registers make no sense.
 bool ring_load(const mock_udma_work_t *work, uint32_t engine, uint64_t registers, uint32_t skip,
@@ -37,25 +48,21 @@ bool ring_load(const mock_udma_work_t *work, uint32_t engine, uint64_t registers
     return false;
   ring->pending = static_cast<uint32_t>(pending) - skip;
   ring->head = mock_udma_advance(ring->head, skip, ring->length);
+  mock_target_t target;
+  ring->slots =
+      ring_bytes(work, ring->base, uint64_t{ring->length} * NEURON_DMA_DESC_SIZE, &target);
   return true;
-}
-
-// Memory behind a descriptor of a ring; nullptr: none. Whether it still belongs to anybody does not
-// matter, a freed ring reads as zeros.
-uint8_t *slot_bytes(const mock_udma_work_t *work, uint64_t address, mock_target_t *target) {
-  if (!mock_decode(work->host, work->device->index, address, NEURON_DMA_DESC_SIZE, target) ||
-      (target->kind != MOCK_TARGET_HBM && target->kind != MOCK_TARGET_HOST))
-    return nullptr;
-  uint8_t *bytes = mock_memory_bytes(work->host, target->place.memory);
-  return bytes == nullptr ? nullptr : bytes + target->place.offset;
 }
 
 // Takes the next descriptor into the packet. False: it is not there, or of another lap.
 bool ring_fetch(const mock_udma_work_t *work, uint32_t engine, mock_udma_ring_t *ring) {
   uint32_t at = mock_udma_advance(ring->head, ring->count, ring->length);
   uint64_t index = at & NEURON_UDMA_POINTER_INDEX;
+  uint64_t offset = index * NEURON_DMA_DESC_SIZE;
   mock_target_t target;
-  const uint8_t *slot = slot_bytes(work, ring->base + index * NEURON_DMA_DESC_SIZE, &target);
+  const uint8_t *slot = ring->slots != nullptr
+                            ? ring->slots + offset
+                            : ring_bytes(work, ring->base + offset, NEURON_DMA_DESC_SIZE, &target);
   if (slot == nullptr)
     return false;
   neuron_dma_desc *desc = &ring->descs[ring->count++];
@@ -134,6 +141,13 @@ mock_udma_find_t rx_collect(const mock_udma_work_t *work, mock_udma_packet_t *p)
   return MOCK_UDMA_READY;
 }
 
+mock_udma_find_t collect(const mock_udma_work_t *work, mock_udma_packet_t *p) {
+  p->src_dtype = p->dst_dtype = 0;
+  p->bytes = 0;
+  mock_udma_find_t found = tx_collect(work, p);
+  return found == MOCK_UDMA_READY ? rx_collect(work, p) : found;
+}
+
 bool port_open(const mock_udma_work_t *work, const neuron_dma_desc &d, bool for_writing,
                mock_port_t *port) {
   return mock_port_open(work->host, work->device->index, d.address, mock_udma_desc_bytes(d),
@@ -145,7 +159,7 @@ bool completion_write(const mock_udma_work_t *work, const mock_udma_ring_t *ring
                       const neuron_dma_desc &desc) {
   uint64_t address = ring->completion_base + static_cast<uint64_t>(index) * NEURON_DMA_DESC_SIZE;
   mock_target_t target;
-  uint8_t *slot = slot_bytes(work, address, &target);
+  uint8_t *slot = ring_bytes(work, address, NEURON_DMA_DESC_SIZE, &target);
   if (slot == nullptr || !mock_target_claim(work->host, &target, NEURON_DMA_DESC_SIZE, true))
     return false;
   memcpy(slot, &desc, sizeof(desc));
@@ -176,17 +190,26 @@ mock_udma_find_t mock_udma_packet_find(const mock_udma_work_t *work, uint32_t en
                                        mock_udma_packet_t *p) {
   p->engine = engine;
   p->queue = queue;
-  p->src_dtype = p->dst_dtype = 0;
-  p->bytes = 0;
   for (uint64_t side : MOCK_UDMA_SIDES)
     if (mock_udma_state(work->host, work->device, engine, side) != NEURON_UDMA_NORMAL)
       return MOCK_UDMA_WAIT;
+  p->epoch = work->epoch;
   uint64_t registers = NEURON_UDMA_QUEUE(queue);
   if (!ring_load(work, engine, registers, tx_skip, &p->tx) ||
       !ring_load(work, engine, registers + NEURON_UDMA_RX, rx_skip, &p->rx))
     return MOCK_UDMA_WAIT;
-  mock_udma_find_t found = tx_collect(work, p);
-  return found == MOCK_UDMA_READY ? rx_collect(work, p) : found;
+  return collect(work, p);
+}
+
+mock_udma_find_t mock_udma_packet_next(const mock_udma_work_t *work, mock_udma_packet_t *p) {
+  if (p->epoch != work->epoch)
+    return mock_udma_packet_find(work, p->engine, p->queue, 0, 0, p);
+  for (mock_udma_ring_t *ring : {&p->tx, &p->rx}) {
+    ring->head = mock_udma_advance(ring->head, ring->count, ring->length);
+    ring->pending -= ring->count;
+    ring->count = 0;
+  }
+  return p->tx.pending == 0 || p->rx.pending == 0 ? MOCK_UDMA_WAIT : collect(work, p);
 }
 
 bool mock_udma_packet_move(mock_udma_work_t *work, const mock_udma_packet_t *p) {

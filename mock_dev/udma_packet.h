@@ -12,6 +12,7 @@ constexpr uint32_t MOCK_UDMA_PACKET_DESCS = 65;  // either side: 64 and one more
 struct mock_udma_ring_t {
   uint64_t registers;  // of the queue, in the engine block
   uint64_t base, completion_base;
+  const uint8_t *slots;            // of the whole ring; nullptr: not in one memory
   uint32_t length, head, pending;  // head: of the packet
   uint32_t count;                  // of the packet
   neuron_dma_desc descs[MOCK_UDMA_PACKET_DESCS];
@@ -21,6 +22,7 @@ struct mock_udma_packet_t {
   uint32_t engine, queue;
   uint8_t src_dtype, dst_dtype;  // differ in packets that cast; else 0
   uint64_t bytes;                // written
+  uint64_t epoch;                // register writes when the rings were looked at
   mock_udma_ring_t tx, rx;
 };
 
@@ -35,6 +37,9 @@ enum mock_udma_find_t {
 mock_udma_find_t mock_udma_packet_find(const mock_udma_work_t *work, uint32_t engine,
                                        uint32_t queue, uint32_t tx_skip, uint32_t rx_skip,
                                        mock_udma_packet_t *out);
+
+// The one behind a packet that was found at the head, and is complete.
+mock_udma_find_t mock_udma_packet_next(const mock_udma_work_t *work, mock_udma_packet_t *packet);
 
 // Moves the bytes, up to the first that has nowhere to come from or to go (false). A packet that
 // ends inside an RX descriptor is a mistake of whoever built the rings: false, all moved.

@@ -14,22 +14,28 @@ void poisoned_less(uint32_t *poisoned, uint32_t count) {
   *poisoned -= std::min(*poisoned, count);
 }
 
-// The packet at the head of a queue.
-mock_udma_find_t packet_run(mock_udma_work_t *work, uint32_t engine, uint32_t queue,
-                            mock_udma_packet_t *p) {
-  mock_udma_find_t found = mock_udma_packet_find(work, engine, queue, 0, 0, p);
+// What was found at the head of a queue.
+mock_udma_find_t packet_run(mock_udma_work_t *work, mock_udma_find_t found,
+                            const mock_udma_packet_t *p) {
   if (found == MOCK_UDMA_READY &&
       (!mock_udma_packet_move(work, p) || !mock_udma_packet_complete(work, p)))
     found = MOCK_UDMA_FAULT;
-  mock_udma_queue_t *q = &work->device->udma_queues[engine][queue];
+  mock_udma_queue_t *q = &work->device->udma_queues[p->engine][p->queue];
   if (found == MOCK_UDMA_READY) {
     poisoned_less(&q->poisoned_tx, p->tx.count);
     poisoned_less(&q->poisoned_rx, p->rx.count);
   } else if (found == MOCK_UDMA_FAULT) {
     q->faulted = 1;
-    mock_udma_abort(work, engine);
+    mock_udma_abort(work, p->engine);
   }
   return found;
+}
+
+void queue_run(mock_udma_work_t *work, uint32_t engine, uint32_t queue) {
+  mock_udma_packet_t p;
+  mock_udma_find_t found = mock_udma_packet_find(work, engine, queue, 0, 0, &p);
+  while (packet_run(work, found, &p) == MOCK_UDMA_READY)
+    found = mock_udma_packet_next(work, &p);
 }
 
 uint64_t tx_pending(const mock_udma_work_t *work, uint32_t engine, uint32_t queue) {
@@ -56,14 +62,12 @@ uint32_t first_engine(uint32_t core) {
 
 void mock_udma_drain(mock_udma_work_t *work) {
   work->running = true;
-  mock_udma_packet_t p;
   while (work->count != 0) {
     uint32_t n = work->order[work->first];
     work->first = (work->first + 1) % MOCK_UDMA_QUEUES;
     work->count--;
     work->queued[n / 64] &= ~(1ull << (n % 64));
-    while (packet_run(work, n / QUEUES, n % QUEUES, &p) == MOCK_UDMA_READY) {
-    }
+    queue_run(work, n / QUEUES, n % QUEUES);
   }
 }
 
@@ -115,7 +119,8 @@ mock_udma_step_t mock_udma_step(mock_host *host, mock_device_t *device, uint32_t
   mock_udma_work_init(&work, host, device);
   work.running = true;
   mock_udma_packet_t p;
-  mock_udma_find_t found = packet_run(&work, engine, queue, &p);
+  mock_udma_find_t found =
+      packet_run(&work, mock_udma_packet_find(&work, engine, queue, 0, 0, &p), &p);
   mock_udma_drain(&work);  // queues of others that the packet set going
   *bytes = found == MOCK_UDMA_READY ? p.bytes : 0;
   if (found == MOCK_UDMA_FAULT)

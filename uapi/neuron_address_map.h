@@ -73,6 +73,13 @@ static inline uint64_t neuron_hbm_base(uint32_t arch, uint32_t hbm) {
   return (uint64_t)hbm * 0x1000000000ull;
 }
 
+/* The channel that may hold a device address: no other does. */
+static inline uint32_t neuron_hbm_near(uint32_t arch, uint64_t address) {
+  if (arch == NEURON_ARCH_V3)
+    return (uint32_t)(address >> 38 & 1) | (uint32_t)(address >> 47 & 1) << 1;
+  return (uint32_t)(address >> 36 & 1);
+}
+
 /* BAR4 packs the channels closer than device addresses do. */
 static inline uint64_t neuron_hbm_bar4_offset(uint32_t arch, uint32_t hbm) {
   if (hbm >= neuron_arch_counts_get(arch).hbms)
@@ -128,6 +135,14 @@ static inline uint64_t neuron_tpb_base(uint32_t arch, uint32_t core) {
     return NEURON_V3_TPB_BASE + (core & 1u) * 0x1000000000ull +
            ((core >> 1) & 1u) * 0x4000000000ull + (core >> 2) * 0x800000000000ull;
   return NEURON_NO_ADDRESS;
+}
+
+/* The core whose window may hold a device address: no other does. */
+static inline uint32_t neuron_tpb_near(uint32_t arch, uint64_t address) {
+  if (arch == NEURON_ARCH_V3)
+    return (uint32_t)(address >> 36 & 1) | (uint32_t)(address >> 38 & 1) << 1 |
+           (uint32_t)(address >> 47 & 1) << 2;
+  return (uint32_t)(address / NEURON_V2_TPB_SIZE & 1);
 }
 
 static inline uint64_t neuron_tpb_size(uint32_t arch) {

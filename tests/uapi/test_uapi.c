@@ -124,6 +124,22 @@ static void check_engines(uint32_t arch) {
           neuron_udma_engine_near(arch, neuron_nq_core_bar0_offset(arch, core)), UINT32_MAX);
 }
 
+/* So do device addresses to channels and cores, from the first byte of their memory to the last. */
+static void check_memories(uint32_t arch) {
+  struct neuron_arch_counts counts = neuron_arch_counts_get(arch);
+  for (uint32_t h = 0; h < counts.hbms; ++h) {
+    check("channel", "first", neuron_hbm_near(arch, neuron_hbm_base(arch, h)), h);
+    check("channel", "last",
+          neuron_hbm_near(arch, neuron_hbm_base(arch, h) + neuron_hbm_size(arch) - 1), h);
+  }
+  for (uint32_t core = 0; core < counts.cores; ++core) {
+    uint64_t base = neuron_tpb_base(arch, core);
+    check("core", "first", neuron_tpb_near(arch, base), core);
+    check("core", "events", neuron_tpb_near(arch, base + neuron_event_offset(arch)), core);
+    check("core", "last", neuron_tpb_near(arch, base + neuron_tpb_size(arch) - 1), core);
+  }
+}
+
 static void check_addresses(void) {
   static const uint64_t v3_hbm[4] = {0, 0x4000000000, 0x800000000000, 0x804000000000};
   static const uint64_t v3_tpb[8] = {0x2000000000,   0x3000000000,   0x6000000000,
@@ -179,6 +195,8 @@ static void check_addresses(void) {
   check("base", "v3 engine 95", neuron_udma_bar0_offset(3, 95), 0xa3f00000);
   check("base", "v3 engine 130", neuron_udma_bar0_offset(3, 130), 0x46800000);
   check("base", "v3 engine 132", neuron_udma_bar0_offset(3, 132), UINT64_MAX);
+  check_memories(2);
+  check_memories(3);
   check_engines(2);
   check_engines(3);
   check("engine", "v2 below engine 0", neuron_udma_engine_near(2, 0x2fffffff), UINT32_MAX);
