@@ -139,7 +139,7 @@ struct project_profile_t {
   uint32_t large_pos_pwl_control, large_neg_pwl_control;
   uint32_t fnan_result, fpinf_result, fninf_result, fzero_result;  // fp32 bits
   uint32_t symmetry_opt_en, symmetry_opt_use_neg_region, sym_invert_sign_point;
-  uint32_t fma_indirection_src_sel;
-  uint32_t reserved[10];
+  uint32_t fma_indirection_src_sel, use_multipass;  // not 0: not a plain cubic
+  uint32_t reserved[9];
 };
 static_assert(sizeof(project_profile_t) == 128);

@@ -177,3 +177,9 @@ mock_alu_fold_fn mock_alu_fold_find(uint8_t op) {
       return nullptr;
   }
 }
+
+void mock_alu_scale_bias(const float *__restrict in, float scale, float bias, size_t n,
+                         float *__restrict out) {
+  for (size_t i = 0; i < n; i++)
+    out[i] = in[i] * scale + bias;
+}

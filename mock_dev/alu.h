@@ -23,3 +23,6 @@ constexpr size_t MOCK_ALU_ROWS = 8;
 using mock_alu_fold_fn = void (*)(const float *rows, size_t stride, size_t n, float *into);
 // nullptr: not one of add, multiply, max, min.
 mock_alu_fold_fn mock_alu_fold_find(uint8_t op);
+
+// out[i] = in[i] * scale + bias, rounded after each step; `out` is apart from `in`.
+void mock_alu_scale_bias(const float *in, float scale, float bias, size_t n, float *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/compute.h"
 
+#include "mock_dev/activate.h"
 #include "mock_dev/elementwise.h"
 #include "mock_dev/pe.h"
 
@@ -10,6 +11,8 @@ mock_compute_fn mock_compute_find(uint8_t opcode) {
       return mock_pe_ldweights;
     case ISA_MATMUL:
       return mock_pe_matmul;
+    case ISA_ACTIVATE:
+      return mock_activate;
     case ISA_TENSOR_TENSOR:
       return mock_tensor_tensor;
     case ISA_TENSOR_SCALAR:
