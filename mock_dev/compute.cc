@@ -4,6 +4,8 @@
 #include "mock_dev/activate.h"
 #include "mock_dev/elementwise.h"
 #include "mock_dev/pe.h"
+#include "mock_dev/reduce.h"
+#include "mock_dev/select.h"
 
 mock_compute_fn mock_compute_find(uint8_t opcode) {
   switch (opcode) {
@@ -25,6 +27,12 @@ mock_compute_fn mock_compute_find(uint8_t opcode) {
       return mock_reciprocal;
     case ISA_MEMSET:
       return mock_memset;
+    case ISA_TENSOR_REDUCE:
+      return mock_tensor_reduce;
+    case ISA_IOTA:
+      return mock_iota;
+    case ISA_AFFINE_SELECT:
+      return mock_affine_select;
     default:
       return nullptr;
   }

@@ -33,13 +33,17 @@ bool shrinks_in_place(const mock_pattern_t *src, const mock_pattern_t *dst) {
 
 }  // namespace
 
+bool mock_lanes_apart(const mock_pattern_t *a, const mock_pattern_t *b) {
+  span_t x = span_of(a), y = span_of(b);
+  return x.end <= y.begin || y.end <= x.begin;
+}
+
 const char *mock_lanes_check(const mock_pattern_t *src, const mock_pattern_t *dst) {
   if (src->total != dst->total)
     return "source and destination differ in their elements per lane";
   if (src->total <= MOCK_LANE_CHUNK || same_walk(src, dst) || shrinks_in_place(src, dst))
     return nullptr;
-  span_t a = span_of(src), b = span_of(dst);
-  if (a.end <= b.begin || b.end <= a.begin)
+  if (mock_lanes_apart(src, dst))
     return nullptr;
   return "source and destination overlap in different patterns of more than 2048 elements";
 }
