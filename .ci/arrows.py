@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that #include lines between folders follow the declared arrows. Prints every violation; exits 1
-when there is one."""
+"""Checks that #include lines between folders follow the declared arrows, and that addresses of variables come
+from mem_ref_to_addr. Prints every violation; exits 1 when there is one."""
 import pathlib
 import re
 import sys
@@ -35,5 +35,19 @@ for folder, allowed in BELOW.items():
                 continue
             if target in BELOW and target != folder and target not in allowed:
                 bad.append(f"{path.relative_to(root)}:{number}: {folder}/ may not include {target}/{match.group(2)}")
+# Operand addresses come from lookup_memref_by_idx and mem_ref_to_addr, and from nowhere else: what
+# places variables knows their fields, what translates and expands does not.
+PLACES = {"mem_ref.h", "mem_ref.cc", "pointers.cc", "io.cc", "io_ref.cc", "dma_ring.h", "dma_ring.cc", "scratchpad.cc"}
+TRANSLATES = {"translate.h", "translate.cc", "dma_expand.h", "dma_expand.cc", "vring.h", "vring.cc"}
+field = re.compile(r"\b(physical_address|ptr_mem_addr|mem_offset)\b")
+other = re.compile(r"\b(dmem_get_pa|tpb_base|hbm_base|aws_hal_stpb_get_axi_offset)\b")
+for folder in ("tdrv", "kmgr", "nrt"):
+    for path in sorted((root / folder).glob("*")):
+        if path.suffix not in {".h", ".cc"} or (folder == "tdrv" and path.name in PLACES):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            code = line.split("//")[0]
+            if field.search(code) or (folder == "tdrv" and path.name in TRANSLATES and other.search(code)):
+                bad.append(f"{path.relative_to(root)}:{number}: addresses of variables come from mem_ref_to_addr only")
 print("\n".join(bad) or "arrows: ok")
 sys.exit(1 if bad else 0)

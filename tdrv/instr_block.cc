@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/nlog.h"
+#include "isa/isa_table.h"
 #include "isa/project.h"
 #include "tdrv/grow.h"
 
@@ -115,18 +115,18 @@ void instr_write(instr_block_t *block, const isa_header *header, const uint64_t 
   instr_append(block, &r);
 }
 
-void instr_store8(instr_block_t *block, uint64_t address, uint32_t inner, uint32_t outer,
-                  const uint32_t value[8]) {
+void instr_store_pairs(instr_block_t *block, uint64_t address, uint32_t inner, uint32_t outer,
+                       const uint32_t *value, uint32_t pairs) {
   isa_tensor_move r = {};
   r.h = instr_header(ISA_TENSOR_STORE);
   r.dtype = ISA_DTYPE_UINT32;
   r.kind = 1;
   r.count[0] = 2;
-  r.count[1] = 4;
+  r.count[1] = static_cast<uint8_t>(pairs);
   isa_addr8_set_device(&r.address, address);
   r.step[0] = static_cast<int32_t>(inner / sizeof(uint32_t));
   r.step[1] = static_cast<int32_t>(outer / sizeof(uint32_t));
-  memcpy(r.immediate, value, sizeof(r.immediate));
+  memcpy(r.immediate, value, 2 * pairs * sizeof(uint32_t));
   instr_append(block, &r);
 }
 
@@ -164,4 +164,12 @@ void instr_branch_registers(instr_block_t *block, uint8_t low, uint8_t high) {
   r.target_reg[0] = low;
   r.target_reg[1] = high;
   instr_append(block, &r);
+}
+
+void instr_report(const instr_place_t *place, const nlog_held_error &reason) {
+  uint8_t opcode = place->records[size_t{place->slot} * ISA_RECORD_BYTES];
+  const char *name = isa_opcode_name(opcode);
+  NLOG_ERROR(NLOG_TDRV, "subgraph {}, engine {}, slot {}, opcode {:#04x} ({}): {}", place->subgraph,
+             isa_engine_name(place->engine), place->slot, opcode,
+             name == nullptr ? "unknown" : name, reason.message);
 }

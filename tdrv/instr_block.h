@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/nlog.h"
 #include "isa/isa.h"
 #include "nrt/nrt_status.h"
 
@@ -29,10 +30,20 @@ void instr_clear_semaphores(instr_block_t *block, uint8_t first, uint8_t last);
 // One 32-bit store, or two when `count` is 2.
 void instr_write(instr_block_t *block, const isa_header *header, const uint64_t address[2],
                  const uint32_t value[2], uint32_t count);
-// Eight 32-bit stores: 2 of them `inner` bytes apart, four times, `outer` bytes apart.
-void instr_store8(instr_block_t *block, uint64_t address, uint32_t inner, uint32_t outer,
-                  const uint32_t value[8]);
+// `pairs` (1 to 4) times two 32-bit stores: `inner` bytes apart, pairs `outer` bytes apart.
+void instr_store_pairs(instr_block_t *block, uint64_t address, uint32_t inner, uint32_t outer,
+                       const uint32_t *value, uint32_t pairs);
 // The 64-bit word at `address` into two registers.
 void instr_load_pair(instr_block_t *block, uint64_t address, uint8_t low, uint8_t high);
 void instr_move_pair(instr_block_t *block, uint64_t value, uint8_t low, uint8_t high);
 void instr_branch_registers(instr_block_t *block, uint8_t low, uint8_t high);
+
+// A record of a NEFF's stream, for the line of a refusal.
+struct instr_place_t {
+  const char *subgraph;
+  isa_engine_t engine;
+  const uint8_t *records;  // of the stream
+  uint32_t slot;
+};
+// Writes the held line with subgraph, engine, slot and opcode in front.
+void instr_report(const instr_place_t *place, const nlog_held_error &reason);

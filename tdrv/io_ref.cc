@@ -32,6 +32,11 @@ const mem_ref_t *remote_target(const vtpb_info_shared_t *info, uint32_t *subgrap
 
 }  // namespace
 
+bool mem_ref_is_placed(const mem_ref_t *mr) {
+  return mr->type != MR_LIST && mr->type != MR_PTR_TABLE && mr->type != MR_PTR &&
+         mr->physical_address != MEM_REF_NOT_STAGED;
+}
+
 uint32_t mem_ref_io_slot(const vtpb_info_shared_t *info, uint32_t subgraph, const mem_ref_t *mr) {
   for (uint32_t depth = 0; mr != nullptr && depth < kMaxDepth; ++depth) {
     switch (mr->type) {

@@ -21,6 +21,8 @@ struct mem_ref_place_t {
 // Through lookup_memref_by_idx and mem_ref_to_addr, with their refusals: NRT_INVALID and one line.
 NRT_STATUS mem_ref_resolve(const vtpb_info_shared_t *info, uint32_t subgraph, uint32_t var_id,
                            uint64_t offset, uint64_t size, mem_ref_place_t *out);
+// A variable with device memory of its own, already placed.
+bool mem_ref_is_placed(const mem_ref_t *mr);
 // Index of the input or output slot a variable stands for, or IO_SLOT_NONE.
 uint32_t mem_ref_io_slot(const vtpb_info_shared_t *info, uint32_t subgraph, const mem_ref_t *mr);
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/nlog.h"
+#include "tdrv/dma_ring.h"
 #include "tdrv/io_ref.h"
 #include "tdrv/translate.h"
 #include "tdrv/wrapper.h"
@@ -15,9 +16,10 @@ struct program_t {
   dmem_list_t *memory;  // owns every allocation below
   program_image_t images[ISA_ENGINE_COUNT];
   dmem_t *table_cell;  // NULL without a DGE table
-  io_refs_t refs;      // grouped by slot
-  uint32_t *first;     // references of slot s: [first[s], first[s + 1])
-  uint64_t *bound;     // address each slot was bound to last; MEM_REF_NOT_STAGED: none for certain
+  queue_sets_t queues;
+  io_refs_t refs;   // grouped by slot
+  uint32_t *first;  // references of slot s: [first[s], first[s + 1])
+  uint64_t *bound;  // address each slot was bound to last; MEM_REF_NOT_STAGED: none for certain
 };
 
 namespace {
@@ -125,11 +127,11 @@ NRT_STATUS stage_engine(program_t *program, const program_core_t *core,
                         const kbin_engine_t *engine) {
   auto type = static_cast<isa_engine_t>(engine->eng_type);
   program_image_t *image = &program->images[type];
-  translate_t translate = {program->info, program->subgraph, nullptr, &program->refs};
+  translate_t translate = {program->info, program->subgraph, &program->queues, &program->refs};
   translated_t translated;
   NRT_STATUS status = translate_stream(&translate, engine, &translated);
   wrapper_t wrapper = {type, program->table_cell == nullptr ? 0 : dmem_get_pa(program->table_cell),
-                       core->done[type]};
+                       core->done[type], &program->queues};
   instr_block_t block = {};
   if (status == NRT_SUCCESS) {
     wrapper_preamble(&wrapper, &block);
@@ -167,7 +169,11 @@ NRT_STATUS stage(program_t *program, const program_core_t *core) {
   program->memory = dmem_list_create();
   if (program->memory == nullptr)
     return host_memory_failure(program);
-  NRT_STATUS status = stage_table(program);
+  NRT_STATUS status = queue_sets_init(program->info, program->subgraph, &program->queues);
+  if (status == NRT_SUCCESS)
+    status = queue_sets_commit(&program->queues, program->memory, &program->refs);
+  if (status == NRT_SUCCESS)
+    status = stage_table(program);
   for (uint32_t e = 0; status == NRT_SUCCESS && e < ISA_ENGINE_COUNT; ++e) {
     kbin_engine_t idle = {};  // every engine takes part in the barriers
     idle.eng_type = static_cast<al_hal_tpb_eng_type>(e);
@@ -221,6 +227,7 @@ void program_free(program_t *program) {
     return;
   for (program_image_t &image : program->images)
     free(image.patches);
+  queue_sets_free(&program->queues);
   io_refs_free(&program->refs);
   free(program->first);
   free(program->bound);
@@ -285,9 +292,9 @@ void program_for_each_range(const program_t *program,
       [](ht_node_t *node, void *u) {
         const mem_ref_t *mr = mem_ref_from_node(node);
         auto *w = static_cast<walk_t *>(u);
-        bool own = mr->type != MR_LIST && mr->type != MR_PTR_TABLE && mr->type != MR_PTR;
-        if (own && mr->physical_address != MEM_REF_NOT_STAGED)
-          w->callback(w->user, mr->name, mr->physical_address, mr->size);
+        uint64_t address;
+        if (mem_ref_is_placed(mr) && mem_ref_to_addr(mr, 0, mr->size, &address) == NRT_SUCCESS)
+          w->callback(w->user, mr->name, address, mr->size);
         return true;
       },
       &walk);

@@ -8,9 +8,11 @@
 
 #include "base/checked.h"
 #include "base/nlog.h"
+#include "isa/isa_table.h"
 #include "isa/project.h"
 #include "tdrv/dma_ring.h"
 #include "tdrv/grow.h"
+#include "tdrv/queue_set.h"
 
 namespace {
 
@@ -54,9 +56,26 @@ NRT_STATUS check_sync(uint8_t wait_mode, uint8_t wait_index, uint8_t update_mode
   return NRT_SUCCESS;
 }
 
-NRT_STATUS check_record(const isa_record *record) {
+// Strictly as isa/ knows the record, and only what the device runs.
+NRT_STATUS check_form(const stream_t *stream, const isa_record *record) {
+  if (!isa_is_executable(record->h.opcode, stream->engine)) {
+    NLOG_ERROR(NLOG_TDRV, "this engine does not run it");
+    return NRT_INVALID;
+  }
+  uint32_t offset = 0;
+  const char *reason = isa_check(record, stream->engine, ISA_FORM_NEFF, &offset);
+  if (reason == nullptr)
+    return NRT_SUCCESS;
+  NLOG_ERROR(NLOG_TDRV, "byte {}: {}", offset, reason);
+  return NRT_INVALID;
+}
+
+NRT_STATUS check_record(const stream_t *stream, const isa_record *record) {
   const isa_header &h = record->h;
-  NRT_STATUS status = check_sync(h.wait_mode, h.wait_index, h.update_mode, h.update_index);
+  NRT_STATUS status = check_form(stream, record);
+  if (status != NRT_SUCCESS)
+    return status;
+  status = check_sync(h.wait_mode, h.wait_index, h.update_mode, h.update_index);
   if (status != NRT_SUCCESS || h.opcode != ISA_EVENT_SEMAPHORE)
     return status;
   isa_event_semaphore second;
@@ -192,6 +211,13 @@ NRT_STATUS translate_bounds(stream_t *stream, uint32_t slot, const isa_dma *dma,
     NLOG_ERROR(NLOG_TDRV, "it has a bound and no record 0xda follows");
     return NRT_INVALID;
   }
+  isa_record raw;
+  memcpy(&raw, &sizes, sizeof(raw));
+  const char *reason = isa_check(&raw, stream->engine, ISA_FORM_NEFF, nullptr);
+  if (reason != nullptr) {
+    NLOG_ERROR(NLOG_TDRV, "the record 0xda behind it: {}", reason);
+    return NRT_INVALID;
+  }
   isa_move move = {};
   move.h = instr_header(ISA_MOVE);
   move.dtype = ISA_DTYPE_UINT32;
@@ -302,12 +328,26 @@ NRT_STATUS translate_pseudo(stream_t *stream, uint32_t slot) {
   return NRT_SUCCESS;
 }
 
+NRT_STATUS translate_trigger(stream_t *stream, uint32_t slot) {
+  isa_dma_trigger trigger;
+  read_record(stream, slot, &trigger);
+  const queue_sets_t *queues = stream->translate->queues;
+  const queue_set_t *set = nullptr;
+  const block_counts_t *counts = queue_sets_find(queues, &trigger, stream->engine, &set);
+  if (counts == nullptr) {  // queue_sets_init has been through the same stream
+    NLOG_ERROR(NLOG_TDRV, "it names no block that has rings");
+    return NRT_INVALID;
+  }
+  queue_set_trigger(queues, set, counts, &trigger.h, &stream->out->main);
+  return NRT_SUCCESS;
+}
+
 // Appends what becomes of a slot; *consumed slots of the stream went into it.
 NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
   isa_record record;
   read_record(stream, slot, &record);
   *consumed = 1;
-  NRT_STATUS status = check_record(&record);
+  NRT_STATUS status = check_record(stream, &record);
   if (status != NRT_SUCCESS)
     return status;
   switch (record.h.opcode) {
@@ -329,7 +369,9 @@ NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
     case ISA_PSEUDO_INST:
       return translate_pseudo(stream, slot);
     case ISA_PSEUDO_DMATRIGGER:
-      NLOG_ERROR(NLOG_TDRV, "static queues are not implemented");
+      return translate_trigger(stream, slot);
+    case ISA_PSEUDO_DMA_BOUND:
+      NLOG_ERROR(NLOG_TDRV, "no bounded 0xd4 stands before it");
       return NRT_INVALID;
     default:
       instr_append(&stream->out->main, &record);
@@ -389,15 +431,6 @@ void settle_branches(const stream_t *stream) {
   }
 }
 
-// The line of a failure, with the place in front of the reason.
-void report(const stream_t *stream, uint32_t slot, const nlog_held_error &reason) {
-  uint32_t opcode = stream->records[size_t{slot} * ISA_RECORD_BYTES];
-  NLOG_ERROR(NLOG_TDRV, "subgraph {}, engine {}, slot {}, opcode {:#04x}: {}",
-             stream->set->kbin->sg_name,
-             kbin_engine_name(static_cast<al_hal_tpb_eng_type>(stream->engine)), slot, opcode,
-             reason.message);
-}
-
 }  // namespace
 
 NRT_STATUS translate_find_table(const vtpb_info_shared_t *info, uint32_t subgraph,
@@ -437,14 +470,14 @@ NRT_STATUS translate_stream(const translate_t *translate, const kbin_engine_t *e
     return NRT_RESOURCE;
   }
   nlog_held_error reason;
-  uint32_t slot = 0;
+  instr_place_t place = {stream.set->kbin->sg_name.c_str(), stream.engine, stream.records, 0};
   nlog_held_error *previous = nlog_hold_errors(&reason);
-  status = translate_all(&stream, &slot);
+  status = translate_all(&stream, &place.slot);
   nlog_hold_errors(previous);
   if (status == NRT_SUCCESS)
     settle_branches(&stream);
   else
-    report(&stream, slot, reason);
+    instr_report(&place, reason);
   free(stream.first);
   return status;
 }

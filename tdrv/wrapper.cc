@@ -23,6 +23,7 @@ static_assert(kShares[0].first == PROJECT_SEM_COUNT);
 void wrapper_preamble(const wrapper_t *wrapper, instr_block_t *block) {
   if (wrapper->table_cell != 0)
     instr_load_pair(block, wrapper->table_cell, PROJECT_TABLE_REGISTER, PROJECT_TABLE_REGISTER + 1);
+  queue_sets_setup(wrapper->queues, wrapper->engine, block);
   instr_barrier(block, wrapper->engine);
 }
 

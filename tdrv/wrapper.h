@@ -3,12 +3,13 @@
 // the barrier that starts a run, the barriers and clears that end it.
 #pragma once
 
-#include "tdrv/instr_block.h"
+#include "tdrv/queue_set.h"
 
 struct wrapper_t {
   isa_engine_t engine;
   uint64_t table_cell;  // device address of the 8 bytes with the DGE table's base; 0: no table
   uint64_t done;        // where the postamble branches to
+  const queue_sets_t *queues;
 };
 
 void wrapper_preamble(const wrapper_t *wrapper, instr_block_t *block);

@@ -420,6 +420,30 @@ static inline uint64_t neuron_apb_bar0_offset(uint32_t arch, uint64_t address) {
   return NEURON_NO_ADDRESS;
 }
 
+/* The reverse: the device address of a BAR0 offset in the register space. */
+static inline uint64_t neuron_apb_address(uint32_t arch, uint64_t bar0) {
+  if (arch == NEURON_ARCH_V2) {
+    uint64_t at = bar0 - NEURON_V2_BAR0_APB;
+    return at < 0x10000000ull ? NEURON_V2_APB_BASE + at : NEURON_NO_ADDRESS;
+  }
+  if (arch != NEURON_ARCH_V3 || bar0 >= 0xc0000000ull)
+    return NEURON_NO_ADDRESS;
+  if (bar0 < 0x80000000ull)
+    return 0x8000000000ull + (bar0 >> 30) * NEURON_V3_DIE_BIT + (bar0 & 0x3fffffffull);
+  uint64_t quarter = (bar0 - 0x80000000ull) >> 28;
+  return 0x1000000000ull + (quarter & 1u) * 0x4000000000ull + (quarter >> 1) * NEURON_V3_DIE_BIT +
+         (bar0 & 0xfffffffull);
+}
+
+/* DMA registers as instructions address them: an engine's, a core's broadcast window. */
+static inline uint64_t neuron_udma_address(uint32_t arch, uint32_t engine) {
+  return neuron_apb_address(arch, neuron_udma_bar0_offset(arch, engine));
+}
+
+static inline uint64_t neuron_udma_broadcast_address(uint32_t arch, uint32_t core) {
+  return neuron_apb_address(arch, neuron_udma_broadcast_bar0_offset(arch, core));
+}
+
 /* Two words that read as 0 and 1: what event clears and semaphore increments copy from. */
 #define NEURON_EVENT_CONSTANTS_SIZE 8ull
 static inline uint64_t neuron_event_constants(uint32_t arch) {

@@ -12,6 +12,7 @@
 #include "dmem/accounting.h"
 #include "kmgr/checks.h"
 #include "tests/neff/neff_test.h"
+#include "tests/tools/trace.h"
 #include "tools/predict.h"
 #include "tools/predict_rings.h"
 #include "tools/sample.h"
@@ -261,71 +262,6 @@ TEST(PredictImages, TriggerOfAnUnknownBlockIsRefused) {
 }
 
 // --- the trace of attn_v6 (G7 last item, G8.9) --------------------------------------------------
-
-struct field_t {
-  uint64_t number = 0, value = 0;
-  std::span<const uint8_t> bytes;
-};
-
-std::vector<field_t> fields(std::span<const uint8_t> message) {
-  std::vector<field_t> out;
-  size_t at = 0;
-  auto varint = [&] {
-    uint64_t value = 0;
-    for (unsigned shift = 0; at < message.size() && shift < 64; shift += 7) {
-      uint8_t byte = message[at++];
-      value |= uint64_t{byte & 0x7Fu} << shift;
-      if (byte < 0x80)
-        break;
-    }
-    return value;
-  };
-  while (at < message.size()) {
-    uint64_t key = varint();
-    field_t field;
-    field.number = key >> 3;
-    if ((key & 7) == 0) {
-      field.value = varint();
-    } else if ((key & 7) == 2) {
-      uint64_t size = varint();
-      if (size > message.size() - at)
-        return {};
-      field.bytes = message.subspan(at, size);
-      at += size;
-    } else {
-      ADD_FAILURE() << "wire type " << (key & 7);
-      return {};
-    }
-    out.push_back(field);
-  }
-  return out;
-}
-
-field_t only(std::span<const uint8_t> message, uint64_t number) {
-  field_t out;
-  for (const field_t &field : fields(message))
-    if (field.number == number)
-      out = field;
-  return out;
-}
-
-std::string text(const field_t &field) {
-  return std::string(field.bytes.begin(), field.bytes.end());
-}
-
-struct trace_t {
-  bytes_t file;
-  std::vector<std::span<const uint8_t>> subgraphs;
-
-  explicit trace_t(const std::string &path) : file(slurp(path)) {
-    uint64_t size = 0;
-    memcpy(&size, file.data() + 1, 7);
-    std::span<const uint8_t> message(file.data() + 0x80, size);
-    for (const field_t &field : fields(only(only(message, 4).bytes, 4).bytes))
-      if (field.number == 1)
-        subgraphs.push_back(field.bytes);
-  }
-};
 
 TEST(PredictTrace, EveryClassOfBothCores) {
   REQUIRE_CORPUS(neff_path, "attn_v6.neff");
