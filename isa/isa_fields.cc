@@ -130,7 +130,8 @@ constexpr isa_value_t branch_targets[] = {{ISA_TARGET_REGISTERS, "registers"},
 constexpr isa_value_t to_registers[] = {{0, "registers"}};
 constexpr isa_value_t from_sources[] = {{0, "registers"}, {1, "immediates"}};
 constexpr isa_value_t clear_modes[] = {{1, "range"}, {2, "mask"}};
-constexpr isa_value_t write_sizes[] = {{0, "absent"}, {4, "4"}, {8, "8"}};
+constexpr isa_value_t write_sizes[] = {{0, "absent"}, {1, "1"}, {2, "2"}, {3, "3"}, {4, "4"},
+                                       {5, "5"},      {6, "6"}, {7, "7"}, {8, "8"}};
 constexpr isa_value_t sub_ops[] = {{1, "exit"}, {2, "library_reload"}};
 
 // --- fields --------------------------------------------------------------------------------------
