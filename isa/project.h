@@ -68,7 +68,7 @@ constexpr uint8_t project_notify_explicit(uint32_t engine) {  // type of START a
 
 // A record as the hardware writes it (dma-and-exec.md 5.1).
 struct project_notification_t {
-  uint16_t pc_low;
+  uint16_t pc_low;         // PC: device address of the record / 64
   uint8_t pc_high_hint;    // bits 3-0: PC bits 19-16; bits 7-4: hint
   uint8_t type_flags;      // bits 4-0 type, bit 5 / 6 overflow, bit 7 phase (1 in the first lap)
   uint16_t counter;        // of runs; in error records: project_error_t
@@ -78,6 +78,9 @@ struct project_notification_t {
 static_assert(sizeof(project_notification_t) == 16);
 constexpr uint8_t PROJECT_NOTIFY_OVERFLOW = 0x60;  // either overflow bit
 constexpr uint8_t PROJECT_NOTIFY_PHASE = 0x80;
+// Register of the notification block: interrupt causes; a bit written as 1 is cleared.
+constexpr uint64_t PROJECT_NQ_CAUSE = 0x1C;
+constexpr uint32_t PROJECT_NQ_CAUSE_OVERFLOW = 1u << 29;
 
 // Error types of dma-and-exec.md 4.4, then those of this project.
 enum project_error_t : uint16_t {

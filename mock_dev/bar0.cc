@@ -2,6 +2,8 @@
 #include "mock_dev/bar0.h"
 
 #include "base/checked.h"
+#include "mock_dev/core_kick.h"
+#include "mock_dev/engine_registers.h"
 #include "mock_dev/firmware.h"
 #include "mock_dev/notification.h"
 #include "mock_dev/semaphore.h"
@@ -125,6 +127,11 @@ bool mock_register_read(mock_host *host, const mock_target_t *target, uint32_t *
   if (target->kind == MOCK_TARGET_NOTIFICATION)
     return mock_notification_register_read(host, mock_host_device(host, target->device),
                                            target->offset, value);
+  if (target->kind == MOCK_TARGET_ENGINE) {
+    *value = mock_engine_register_read(mock_host_device(host, target->device), target->index,
+                                       target->offset);
+    return true;
+  }
   bool memory = mock_target_is_memory(target->kind);
   if (!memory && !is_events(target))
     return false;
@@ -144,6 +151,11 @@ bool mock_register_write(mock_host *host, const mock_target_t *target, uint32_t 
   if (target->kind == MOCK_TARGET_NOTIFICATION)
     return mock_notification_register_write(host, mock_host_device(host, target->device),
                                             target->offset, value);
+  if (target->kind == MOCK_TARGET_ENGINE) {
+    mock_engine_register_write(host, mock_host_device(host, target->device), target->index,
+                               target->offset, value);
+    return true;
+  }
   bool memory = mock_target_is_memory(target->kind);
   if (!memory && !is_events(target))
     return false;
@@ -154,6 +166,8 @@ bool mock_register_write(mock_host *host, const mock_target_t *target, uint32_t 
     __atomic_store_n(reinterpret_cast<uint32_t *>(bytes), value, __ATOMIC_RELEASE);
   else
     mock_semaphore_write(bytes, target->offset, value);
+  if (target->kind == MOCK_TARGET_CORE_EVENTS)
+    mock_core_kick(host, target->device, target->index);
   return true;
 }
 

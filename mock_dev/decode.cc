@@ -112,6 +112,9 @@ bool mock_decode_window(mock_host *host, uint32_t device, uint64_t file_offset, 
     at %= NEURON_BAR0_TPB_STRIDE;
     if (range_within(at - NEURON_BAR0_EVENT_OFFSET, length, NEURON_EVENT_BLOCK_SIZE))
       return found(MOCK_TARGET_CORE_EVENTS, core, at - NEURON_BAR0_EVENT_OFFSET, out);
+    uint64_t engine = at - NEURON_BAR0_EVENT_OFFSET - PROJECT_ENGINE_BLOCK;
+    if (range_within(engine, length, ISA_ENGINE_COUNT * PROJECT_ENGINE_STRIDE))
+      return found(MOCK_TARGET_ENGINE, core, engine, out);
     return in_core_memory(state->arch, at, length) && found(MOCK_TARGET_CORE, core, at, out);
   }
   at = file_offset - mock_memory_top_sp_offset(state, 0);

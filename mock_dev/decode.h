@@ -17,6 +17,7 @@ enum mock_target_kind_t : uint8_t {
   // Registers: 4 bytes each, `offset` counts from the block's start.
   MOCK_TARGET_CORE_EVENTS,     // events and semaphores; index = core
   MOCK_TARGET_TOP_SP_EVENTS,   // index = TOP_SP
+  MOCK_TARGET_ENGINE,          // registers of the sequencers (isa/project.h); index = core
   MOCK_TARGET_UDMA,            // index = engine
   MOCK_TARGET_UDMA_BROADCAST,  // queue registers of a core's 16 engines; index = core
   MOCK_TARGET_NOTIFICATION,    // offset = in BAR0: cores, TOP_SPs and engines have such blocks

@@ -62,7 +62,7 @@ typedef void (*mock_exec_event_fn)(void *user, const mock_exec_event_t *event);
 void mock_exec_trace(mock_host_t *host, mock_exec_event_fn fn, void *user);
 
 /* Records executed since the machine was made. */
-typedef struct mock_exec_counts {
+typedef struct mock_exec_count_set {
   uint64_t records[5]; /* by engine */
   uint64_t opcodes[5][256];
   uint64_t transfers, transfer_bytes; /* by DMA */

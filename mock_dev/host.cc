@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "mock_dev/chunk.h"
+#include "mock_dev/core_pool.h"
 #include "mock_dev/datastore.h"
 #include "mock_dev/fault.h"
 #include "mock_dev/firmware.h"
@@ -209,6 +210,8 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
   }
   if (rc == 0)
     rc = mock_set_faults(host, options->faults, options->fault_count);
+  if (rc == 0)
+    rc = mock_exec_create(host);
   return rc != 0 || options->sysfs_dir == nullptr
              ? rc
              : mock_sysfs_tree_create(host, options->sysfs_dir);
@@ -354,6 +357,7 @@ int mock_host_create(const mock_dev_options_t *options, mock_host_t **out) {
 void mock_host_destroy(mock_host_t *host) {
   if (host == nullptr)
     return;
+  mock_exec_destroy(host);
   mock_sysfs_tree_destroy(host);
   for (const auto &[va, mapping] : host->mappings)
     munmap(reinterpret_cast<void *>(va), mapping.length);

@@ -33,6 +33,7 @@ struct mock_memory_t {
 };
 
 struct mock_sysfs_tree;
+struct mock_exec_t;
 
 struct mock_host {
   uint8_t *region = nullptr;
@@ -42,7 +43,8 @@ struct mock_host {
   mock_memory_t host_memory;
   mock_memory_t device_memory[NEURON_MAX_DEVICES];
   mock_sysfs_tree *sysfs_tree = nullptr;
-  pthread_mutex_t view_lock;  // `bytes` above, `mappings` and `tracked`
+  mock_exec_t *exec = nullptr;  // run states of the cores, threads (core_pool.h)
+  pthread_mutex_t view_lock;    // `bytes` above, `mappings` and `tracked`
   std::map<uintptr_t, mock_mapping_t> mappings;
   std::vector<mock_tracked_t> tracked;
 };

@@ -54,42 +54,68 @@ uint64_t address_in(const mock_nq_registers_t *r) {
   return (static_cast<uint64_t>(r->address_high) << 32) | r->address_low;
 }
 
-uint32_t *register_in_block(mock_nq_registers_t *queues, uint32_t count, uint64_t block,
-                            uint64_t bar0) {
+// One register and how it takes a write.
+struct nq_register_t {
+  uint32_t *value;
+  mock_nq_registers_t *queue;  // nullptr: the interrupt cause
+  uint64_t reg;                // as of queue 0
+};
+
+bool register_in_block(mock_nq_registers_t *queues, uint32_t count, uint64_t block, uint64_t bar0,
+                       nq_register_t *out) {
   uint64_t at = bar0 - block - NEURON_NQ_ADDRESS_LOW;
   if (block == NEURON_NO_ADDRESS || at >= count * NEURON_NQ_STRIDE)
-    return nullptr;
-  mock_nq_registers_t *q = &queues[at / NEURON_NQ_STRIDE];
-  switch (at % NEURON_NQ_STRIDE) {
-    case 0:
-      return &q->address_low;
-    case NEURON_NQ_ADDRESS_HIGH - NEURON_NQ_ADDRESS_LOW:
-      return &q->address_high;
-    case NEURON_NQ_SIZE - NEURON_NQ_ADDRESS_LOW:
-      return &q->size;
-    case NEURON_NQ_HEAD - NEURON_NQ_ADDRESS_LOW:
-      return &q->head;
+    return false;
+  mock_nq_registers_t *q = out->queue = &queues[at / NEURON_NQ_STRIDE];
+  out->reg = NEURON_NQ_ADDRESS_LOW + at % NEURON_NQ_STRIDE;
+  switch (out->reg) {
+    case NEURON_NQ_ADDRESS_LOW:
+      out->value = &q->address_low;
+      return true;
+    case NEURON_NQ_ADDRESS_HIGH:
+      out->value = &q->address_high;
+      return true;
+    case NEURON_NQ_SIZE:
+      out->value = &q->size;
+      return true;
+    case NEURON_NQ_HEAD:
+      out->value = &q->head;
+      return true;
+    case NEURON_NQ_TAIL:
+      out->value = &q->tail;
+      return true;
     default:
-      return nullptr;
+      return false;
   }
 }
 
-uint32_t *register_at(const mock_state_t *state, mock_device_t *device, uint64_t bar0) {
-  uint32_t arch = state->arch;
-  uint32_t *found = nullptr;
-  for (uint32_t core = 0; core < state->cores && found == nullptr; ++core) {
-    found =
-        register_in_block(device->nq_registers[mock_nq_unit_core(core)], NEURON_NQ_QUEUES_PER_TYPE,
-                          neuron_nq_core_bar0_offset(arch, core), bar0);
-    for (uint32_t e = 0; e < NEURON_DMA_ENGINES_PER_CORE && found == nullptr; ++e)
-      found = register_in_block(&device->nq_dma_trace[core][e], 1,
-                                neuron_nq_dma_trace_bar0_offset(arch, core, e), bar0);
+// Queues and interrupt cause of a unit.
+bool register_of_unit(mock_device_t *device, uint32_t unit, uint64_t block, uint64_t bar0,
+                      nq_register_t *out) {
+  if (block != NEURON_NO_ADDRESS && bar0 - block == PROJECT_NQ_CAUSE) {
+    *out = {&device->nq_cause[unit], nullptr, PROJECT_NQ_CAUSE};
+    return true;
   }
-  for (uint32_t t = 0; t < neuron_arch_counts_get(arch).top_sps && found == nullptr; ++t)
-    found =
-        register_in_block(device->nq_registers[mock_nq_unit_top_sp(t)], NEURON_NQ_QUEUES_PER_TYPE,
-                          neuron_nq_top_sp_bar0_offset(arch, t), bar0);
-  return found;
+  return register_in_block(device->nq_registers[unit], NEURON_NQ_QUEUES_PER_TYPE, block, bar0, out);
+}
+
+bool register_at(const mock_state_t *state, mock_device_t *device, uint64_t bar0,
+                 nq_register_t *out) {
+  uint32_t arch = state->arch;
+  for (uint32_t core = 0; core < state->cores; ++core) {
+    if (register_of_unit(device, mock_nq_unit_core(core), neuron_nq_core_bar0_offset(arch, core),
+                         bar0, out))
+      return true;
+    for (uint32_t e = 0; e < NEURON_DMA_ENGINES_PER_CORE; ++e)
+      if (register_in_block(&device->nq_dma_trace[core][e], 1,
+                            neuron_nq_dma_trace_bar0_offset(arch, core, e), bar0, out))
+        return true;
+  }
+  for (uint32_t t = 0; t < neuron_arch_counts_get(arch).top_sps; ++t)
+    if (register_of_unit(device, mock_nq_unit_top_sp(t), neuron_nq_top_sp_bar0_offset(arch, t),
+                         bar0, out))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -112,7 +138,7 @@ int mock_notification_init(mock_host *host, mock_device_t *device, const mock_nq
   c->nq = request->unit * NEURON_NQ_SLOTS + slot + 1;
   *place = *chunk;
   *registers_of(device, request->unit, slot) = {
-      static_cast<uint32_t>(c->pa), static_cast<uint32_t>(c->pa >> 32), request->size, 0};
+      static_cast<uint32_t>(c->pa), static_cast<uint32_t>(c->pa >> 32), request->size, 0, 0, 0};
   if (old != 0) {
     mock_chunk_at(host, device, old)->nq = 0;
     mock_chunk_destroy(host, device, old);
@@ -140,19 +166,24 @@ void mock_notification_free_unit(mock_host *host, mock_device_t *device, uint32_
 bool mock_notification_register_read(mock_host *host, mock_device_t *device, uint64_t bar0,
                                      uint32_t *value) {
   mock_guard_t guard(&device->lock);
-  const uint32_t *at = register_at(host->state, device, bar0);
-  if (at == nullptr)
+  nq_register_t at;
+  if (!register_at(host->state, device, bar0, &at))
     return false;
-  *value = *at;
+  *value = *at.value;
   return true;
 }
 
 bool mock_notification_register_write(mock_host *host, mock_device_t *device, uint64_t bar0,
                                       uint32_t value) {
   mock_guard_t guard(&device->lock);
-  uint32_t *at = register_at(host->state, device, bar0);
-  if (at == nullptr)
+  nq_register_t at;
+  if (!register_at(host->state, device, bar0, &at))
     return false;
-  *at = value;
+  if (at.reg == PROJECT_NQ_CAUSE)
+    *at.value &= ~value;
+  else if (at.reg != NEURON_NQ_TAIL)  // the hardware's own
+    *at.value = value;
+  if (at.reg == NEURON_NQ_SIZE)  // a new ring
+    at.queue->tail = at.queue->lap = 0;
   return true;
 }

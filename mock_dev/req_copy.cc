@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "mock_dev/bar0.h"
 #include "mock_dev/call.h"
 #include "mock_dev/chunk.h"
 #include "mock_dev/reset.h"
-#include "mock_dev/semaphore.h"
 
 namespace {
 
@@ -404,12 +404,28 @@ const void *program_source(const program_args_t *args) {
   return reinterpret_cast<const void *>(reinterpret_cast<uintptr_t>(args->buffer) + args->offset);
 }
 
-// Writes to events and semaphores, word by word.
-long program_events(uint8_t *block, uint64_t reg, const program_args_t *args) {
+// Whether a byte of a place belongs to events, semaphores or sequencers.
+bool registers_at(const mock_call_t *call, const mock_place_t &place, uint64_t offset,
+                  mock_target_t *target) {
+  *target = {};
+  offset += place.offset;
+  return place.memory != &call->host->host_memory &&
+         offset >= mock_memory_core_offset(call->host->state, 0) &&
+         mock_decode_window(call->host, call->device->index, offset, 1, target) &&
+         (target->kind == MOCK_TARGET_CORE_EVENTS || target->kind == MOCK_TARGET_TOP_SP_EVENTS ||
+          target->kind == MOCK_TARGET_ENGINE);
+}
+
+// Writes to events, semaphores and sequencers, word by word.
+long program_registers(mock_host *host, mock_target_t target, const program_args_t *args) {
   uint32_t words[NEURON_EVENT_BLOCK_SIZE / sizeof(uint32_t)];
   size_t missing = mock_user_read(words, program_source(args), args->size);
-  for (uint64_t i = 0; missing == 0 && i < args->size / sizeof(words[0]); ++i)
-    mock_semaphore_write(block, reg + i * sizeof(words[0]), words[i]);
+  for (uint64_t i = 0; missing == 0 && i < args->size / sizeof(words[0]); ++i) {
+    if (!mock_register_write(host, &target, words[i]))
+      return -ENOMEM;
+    target.offset += sizeof(words[0]);
+    target.place.offset += sizeof(words[0]);
+  }
   return static_cast<long>(missing);
 }
 
@@ -436,12 +452,11 @@ long mock_req_program_engine(const mock_call_t *call) {
   mock_place_t place;
   if (!mock_host_resolve(call->host, call->device->index, pa, args.size, &place))
     return -ENOSYS;  // registers without a model
-  uint64_t reg, last;
-  bool events = place.memory != &call->host->host_memory &&
-                mock_semaphore_block_find(state, place.offset, &reg);
-  bool events_at_end = place.memory != &call->host->host_memory &&
-                       mock_semaphore_block_find(state, place.offset + args.size - 1, &last);
-  if (events != events_at_end || (events && (reg % 4 != 0 || args.size % 4 != 0)))
+  mock_target_t target;
+  bool registers = registers_at(call, place, 0, &target);
+  mock_target_t last;
+  if (registers != registers_at(call, place, args.size - 1, &last) ||
+      (registers && (target.kind != last.kind || target.offset % 4 != 0 || args.size % 4 != 0)))
     return -EPERM;  // registers take whole words: the engine would stop
   uint8_t *bytes = mock_memory_bytes(call->host, place.memory);
   if (bytes == nullptr)
@@ -452,8 +467,8 @@ long mock_req_program_engine(const mock_call_t *call) {
       return -EPERM;
     call->device->exposed = 1;
   }
-  if (events)
-    return program_events(bytes + place.offset - reg, reg, &args);
+  if (registers)
+    return program_registers(call->host, target, &args);
   return static_cast<long>(
       mock_user_to_memory_whole(bytes + place.offset, program_source(&args), args.size));
 }

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "mock_dev/call.h"
+#include "mock_dev/core_kick.h"
 #include "mock_dev/semaphore.h"
 
 namespace {
@@ -43,6 +44,7 @@ long mock_req_semaphore(const mock_call_t *call) {
     return -ENOMEM;
   if (call->request != NEURON_IOCTL_SEMAPHORE_READ) {
     mock_semaphore_write(block, write_window(call->request) + 4ull * index, a.value);
+    mock_core_kick(call->host, call->device->index, a.nc_id);
     return 0;
   }
   a.value = mock_semaphore_read(block, NEURON_SEMAPHORE_READ + 4ull * index);
@@ -65,6 +67,7 @@ long mock_req_event(const mock_call_t *call) {
     return -ENOMEM;
   if (call->request == NEURON_IOCTL_EVENT_SET) {
     mock_semaphore_write(block, NEURON_EVENT_STATE + 4ull * index, a.value);
+    mock_core_kick(call->host, call->device->index, a.nc_id);
     return 0;
   }
   a.value = mock_semaphore_read(block, NEURON_EVENT_STATE + 4ull * index);

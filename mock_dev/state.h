@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "isa/project.h"
 #include "mock_dev/counters.h"
 #include "mock_dev/extent_pool.h"
 #include "mock_dev/handle_table.h"
@@ -90,6 +91,8 @@ struct mock_nq_registers_t {
   uint32_t address_low, address_high;
   uint32_t size;  // bytes
   uint32_t head;
+  uint32_t tail;  // where the next record goes; both are byte offsets
+  uint32_t lap;   // laps finished: records of even ones have the phase bit
 };
 
 // Units with notification queues: cores, then TOP_SPs.
@@ -116,6 +119,17 @@ struct mock_reset_t {
   uint32_t sysfs;  // asked for through sysfs: nobody waits for it by id
   uint32_t done, failed;
   uint64_t done_at;  // CLOCK_MONOTONIC, ns
+};
+
+// The sequencer of one engine. While it runs, the thread that runs its core owns pc and registers.
+struct mock_engine_t {
+  uint64_t pc;  // device address of the next record
+  uint32_t control;
+  uint32_t status;  // project_engine_status_t
+  uint32_t active;  // it has sent START and not yet END
+  uint32_t runs;    // STARTs it has sent
+  uint64_t tables;  // device address of the directory of activation tables
+  uint32_t registers[PROJECT_REGISTERS];
 };
 
 struct mock_device_t {
@@ -156,6 +170,10 @@ struct mock_device_t {
   uint32_t nq_chunks[MOCK_NQ_UNITS][NEURON_NQ_SLOTS];  // 0 = empty slot
   mock_nq_registers_t nq_registers[MOCK_NQ_UNITS][NEURON_NQ_QUEUES_PER_TYPE];
   mock_nq_registers_t nq_dma_trace[NEURON_MAX_CORES][NEURON_DMA_ENGINES_PER_CORE];
+  uint32_t nq_cause[MOCK_NQ_UNITS];  // interrupt cause bits
+
+  mock_engine_t engines[NEURON_MAX_CORES][ISA_ENGINE_COUNT];
+  uint32_t engine_resets[NEURON_MAX_CORES];  // what was under way before the last one is void
 
   mock_udma_queue_t udma_queues[NEURON_DMA_ENGINE_LIMIT][NEURON_DMA_QUEUES_PER_ENGINE];
   uint16_t udma_busy[NEURON_DMA_ENGINE_LIMIT];  // queues that may have descriptors to take

@@ -387,6 +387,7 @@ static inline uint64_t neuron_nq_dma_trace_bar0_offset(uint32_t arch, uint32_t c
 #define NEURON_NQ_ADDRESS_HIGH 0x104ull
 #define NEURON_NQ_SIZE 0x108ull /* bytes */
 #define NEURON_NQ_HEAD 0x10cull
+#define NEURON_NQ_TAIL 0x110ull
 
 /* --- other blocks ----------------------------------------------------------------------------- */
 

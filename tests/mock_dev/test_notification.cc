@@ -289,7 +289,7 @@ TEST_P(Notifications, Registers) {
     EXPECT_TRUE(mock_notification_register_write(m.host, device, block + 0x28 * 15 + at, 7 + at));
     EXPECT_EQ(reg(m, block + 0x28 * 15 + at), 7 + at);
   }
-  for (uint64_t at : {0x0, 0xfc, 0x110, 0x124, 0x100 + 0x28 * 16}) {
+  for (uint64_t at : {0x0, 0xfc, 0x114, 0x124, 0x100 + 0x28 * 16}) {
     EXPECT_FALSE(mock_notification_register_read(m.host, device, block + at, &value));
     EXPECT_FALSE(mock_notification_register_write(m.host, device, block + at, 1));
   }

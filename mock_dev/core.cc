@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler of one core. Deterministic unless there is a seed: engines in order, each until it
+// blocks. With a seed every step is drawn at random: a record of an engine, or a transfer that
+// moves.
+#include "mock_dev/core.h"
+
+#include <ctime>
+
+#include "mock_dev/engine.h"
+#include "mock_dev/engine_registers.h"
+
+namespace {
+
+constexpr uint32_t STEPS_PER_LOOK = 32;  // at the clock
+constexpr uint32_t TURN_RECORDS = 1024;
+constexpr uint64_t NS_PER_S = 1000000000;
+
+bool time_over(mock_core_t *core) {
+  if (--core->until_look != 0)
+    return false;
+  core->until_look = STEPS_PER_LOOK;
+  return mock_clock_ns() >= core->stop_at || __atomic_load_n(core->stop_all, __ATOMIC_RELAXED) != 0;
+}
+
+// One record of the engine whose turn it is, which lasts until it blocks or for TURN_RECORDS: one
+// that loops must not keep the others waiting. A core that was given back continues where it was.
+// False: no engine has moved in its last turn.
+bool ordered_step(mock_core_t *core) {
+  mock_turn_t *turn = &core->turn;
+  while (turn->still < ISA_ENGINE_COUNT) {
+    if (mock_engine_step(core, static_cast<isa_engine_t>(turn->engine)) == MOCK_STEP_RAN) {
+      turn->still = 0;
+      if (++turn->records < TURN_RECORDS)
+        return true;
+    } else {
+      turn->still++;
+    }
+    turn->records = 0;
+    turn->engine = (turn->engine + 1) % ISA_ENGINE_COUNT;
+    if (turn->still == 0)
+      return true;
+  }
+  return false;
+}
+
+uint32_t draw(mock_core_t *core, uint32_t below) {  // splitmix64
+  uint64_t z = core->rng += 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return static_cast<uint32_t>((z ^ (z >> 31)) % below);
+}
+
+void unblock(mock_core_t *core) {
+  for (mock_engine_run_t &run : core->engines)
+    run.blocked = false;
+}
+
+uint32_t pending_at(const mock_core_t *core, uint32_t n) {
+  uint32_t i = 0;
+  while (!core->pending[i].used || n-- != 0)
+    ++i;
+  return i;
+}
+
+// One thing that can move, drawn from all. False: nothing can.
+bool random_step(mock_core_t *core) {
+  for (;;) {
+    uint32_t engines[ISA_ENGINE_COUNT], count = 0;
+    for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
+      if (!core->engines[e].blocked && mock_engine_enabled(&core->arch[e]))
+        engines[count++] = e;
+    if (count + core->pending_count == 0)
+      return false;
+    uint32_t n = draw(core, count + core->pending_count);
+    if (n >= count) {
+      mock_core_transfer_finish(core, pending_at(core, n - count));
+      unblock(core);
+      return true;
+    }
+    if (mock_engine_step(core, static_cast<isa_engine_t>(engines[n])) == MOCK_STEP_RAN) {
+      unblock(core);
+      return true;
+    }
+    core->engines[engines[n]].blocked = true;  // also when it was halted meanwhile
+  }
+}
+
+// Maps the core's memory on first use.
+bool window_open(mock_core_t *core) {
+  if (core->window != nullptr)
+    return true;
+  mock_host *host = core->host;
+  uint8_t *bytes = mock_memory_bytes(host, &host->device_memory[core->device->index]);
+  if (bytes == nullptr)
+    return false;
+  core->window = bytes + mock_memory_core_offset(host->state, core->index);
+  core->events = core->window + NEURON_BAR0_EVENT_OFFSET;
+  return true;
+}
+
+// Nothing can run.
+void refuse(mock_core_t *core) {
+  constexpr isa_record NONE = {};
+  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
+    if (mock_engine_enabled(&core->arch[e]))
+      mock_engine_fault(core, static_cast<isa_engine_t>(e), mock_engine_pc(&core->arch[e]), &NONE,
+                        PROJECT_ERROR_SEQUENCER_FATAL, "no host memory for the core");
+}
+
+// What was under way before a reset of the core is void.
+void begin(mock_core_t *core) {
+  uint32_t resets = __atomic_load_n(&core->device->engine_resets[core->index], __ATOMIC_ACQUIRE);
+  if (resets != core->resets) {
+    core->resets = resets;
+    mock_core_transfers_drop(core);
+  }
+  if (!mock_core_active(core->device, core->index))
+    mock_sim_align(&core->sim);
+  unblock(core);
+}
+
+}  // namespace
+
+uint64_t mock_clock_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * NS_PER_S + static_cast<uint64_t>(t.tv_nsec);
+}
+
+bool mock_core_active(const mock_device_t *device, uint32_t core) {
+  for (const mock_engine_t &engine : device->engines[core])
+    if (__atomic_load_n(&engine.active, __ATOMIC_ACQUIRE) != 0)
+      return true;
+  return false;
+}
+
+mock_core_result_t mock_core_run(mock_core_t *core, uint64_t stop_at) {
+  core->stop_at = stop_at;
+  core->until_look = STEPS_PER_LOOK;
+  if (!window_open(core))
+    refuse(core);
+  begin(core);
+  for (;;) {
+    if (core->options.seed == 0 ? ordered_step(core) : random_step(core)) {
+      if (time_over(core))
+        return MOCK_CORE_TIME_OVER;
+      continue;
+    }
+    core->turn = {};
+    if (__atomic_exchange_n(&core->run, MOCK_RUN_BUSY, __ATOMIC_ACQ_REL) != MOCK_RUN_AGAIN)
+      return MOCK_CORE_QUIET;
+    unblock(core);
+  }
+}
