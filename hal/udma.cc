@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hal/udma.h"
 
+#include "isa/project.h"
 #include "uapi/neuron_address_map.h"
 #include "uapi/neuron_udma.h"
 
@@ -45,6 +46,11 @@ hal_dma_desc_t hal_dma_tx(uint64_t address, uint32_t length, bool first, bool la
 
 hal_dma_desc_t hal_dma_rx(uint64_t address, uint32_t length) {
   return {length_field(length), 0, address};
+}
+
+hal_dma_desc_t hal_dma_tx_cast(uint8_t src_dtype, uint8_t dst_dtype) {
+  return {length_field(0) | NEURON_DMA_DESC_META | NEURON_DMA_DESC_FIRST, PROJECT_DMA_META_CAST,
+          project_dma_cast(src_dtype, dst_dtype)};
 }
 
 uint32_t hal_dma_desc_bytes(const hal_dma_desc_t *desc) {

@@ -22,6 +22,9 @@ constexpr uint32_t HAL_DMA_PACKET_DESCS_MAX = 60;  // of either side (dma-and-ex
 // Descriptors of a static ring: first lap's ring id. `length` is 1 to HAL_DMA_DESC_BYTES_MAX.
 hal_dma_desc_t hal_dma_tx(uint64_t address, uint32_t length, bool first, bool last);
 hal_dma_desc_t hal_dma_rx(uint64_t address, uint32_t length);
+// Stands in front of a packet whose elements change from one type (isa_dtype_t) to another: it
+// holds FIRST in place of the packet's first data descriptor.
+hal_dma_desc_t hal_dma_tx_cast(uint8_t src_dtype, uint8_t dst_dtype);
 uint32_t hal_dma_desc_bytes(const hal_dma_desc_t *desc);
 // What follows in the ring is written after this TX descriptor's bytes.
 void hal_dma_write_barrier(hal_dma_desc_t *tx);

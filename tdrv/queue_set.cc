@@ -148,7 +148,7 @@ const char *block_refusal(const kbin_dma_block_t *block, uint32_t rings) {
 NRT_STATUS add_completion(const queue_sets_t *sets, uint64_t target, vring_t *ring) {
   vring_run_t one = {hal_constant_one(core_of(sets)->arch), sizeof(uint32_t), IO_SLOT_NONE, 0};
   vring_run_t to = {target, sizeof(uint32_t), IO_SLOT_NONE, 0};
-  return vring_add_packet(ring, &one, 1, &to, 1);
+  return vring_add_packet(ring, nullptr, &one, 1, &to, 1);
 }
 
 NRT_STATUS add_completions(const queue_sets_t *sets, const kbin_dma_block_t *block, vring_t *ring) {

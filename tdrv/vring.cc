@@ -37,15 +37,19 @@ void free_half(vring_half_t *half) {
 
 }  // namespace
 
-NRT_STATUS vring_add_packet(vring_t *ring, const vring_run_t *tx, uint32_t num_tx,
-                            const vring_run_t *rx, uint32_t num_rx) {
-  NRT_STATUS status = make_room(&ring->tx, num_tx);
+NRT_STATUS vring_add_packet(vring_t *ring, const vring_cast_t *cast, const vring_run_t *tx,
+                            uint32_t num_tx, const vring_run_t *rx, uint32_t num_rx) {
+  NRT_STATUS status = make_room(&ring->tx, num_tx + 1);
   if (status == NRT_SUCCESS)
     status = make_room(&ring->rx, num_rx);
   if (status != NRT_SUCCESS)
     return status;
+  if (cast != nullptr)
+    ring->tx.descs[ring->tx.count++] = hal_dma_tx_cast(cast->src_dtype, cast->dst_dtype);
   for (uint32_t i = 0; i < num_tx; ++i)
-    put(&ring->tx, hal_dma_tx(tx[i].address, tx[i].length, i == 0, i + 1 == num_tx), &tx[i]);
+    put(&ring->tx,
+        hal_dma_tx(tx[i].address, tx[i].length, i == 0 && cast == nullptr, i + 1 == num_tx),
+        &tx[i]);
   for (uint32_t i = 0; i < num_rx; ++i)
     put(&ring->rx, hal_dma_rx(rx[i].address, rx[i].length), &rx[i]);
   ++ring->packets;

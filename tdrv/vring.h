@@ -39,10 +39,16 @@ struct vring_run_t {
   uint64_t io_offset;
 };
 
-// FIRST on the first TX descriptor, LAST on the last. NRT_RESOURCE: host memory; NRT_INVALID: a
+// Element types (isa_dtype_t) of a packet that converts.
+struct vring_cast_t {
+  uint8_t src_dtype, dst_dtype;
+};
+
+// FIRST on the first TX descriptor, LAST on the last; `cast` (or NULL) puts one without data in
+// front. NRT_RESOURCE: host memory; NRT_INVALID: a
 // half beyond VRING_HALF_MAX.
-NRT_STATUS vring_add_packet(vring_t *ring, const vring_run_t *tx, uint32_t num_tx,
-                            const vring_run_t *rx, uint32_t num_rx);
+NRT_STATUS vring_add_packet(vring_t *ring, const vring_cast_t *cast, const vring_run_t *tx,
+                            uint32_t num_tx, const vring_run_t *rx, uint32_t num_rx);
 // The bytes of the last packet are written before those of later ones. An empty ring has none.
 void vring_close_data(vring_t *ring);
 void vring_free(vring_t *ring);
