@@ -72,10 +72,21 @@ void mock_dtype_store(uint8_t dtype, const float *in, size_t n, uint8_t *dst, in
   }
 }
 
+static bool is_fp32_array(uint8_t dtype, const uint8_t *p, int64_t stride) {
+  return dtype == ISA_DTYPE_FP32 && stride == sizeof(float) &&
+         reinterpret_cast<uintptr_t>(p) % alignof(float) == 0;
+}
+
 void mock_dtype_convert(uint8_t from, const uint8_t *src, int64_t src_stride, uint8_t to,
                         uint8_t *dst, int64_t dst_stride, size_t n) {
   if (from == to)
     return mock_dtype_move(isa_dtype_size(from), src, src_stride, dst, dst_stride, n);
+  if (is_fp32_array(from, src, src_stride))
+    return mock_dtype_store(to, static_cast<const float *>(static_cast<const void *>(src)), n, dst,
+                            dst_stride);
+  if (is_fp32_array(to, dst, dst_stride))
+    return mock_dtype_load(from, src, src_stride, n,
+                           static_cast<float *>(static_cast<void *>(dst)));
   float chunk[kChunk];
   for (size_t done = 0; done < n; done += kChunk) {
     size_t part = std::min(kChunk, n - done);
