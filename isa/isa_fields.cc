@@ -2,6 +2,7 @@
 #include "isa/isa_fields.h"
 
 #include <array>
+#include <cstring>
 
 #include "isa/isa_table.h"
 
@@ -145,23 +146,29 @@ constexpr isa_value_t sub_ops[] = {{1, "exit"}, {2, "library_reload"}};
 #define ENUM(list) ISA_KIND_ENUM, 0, 0, list
 #define DTYPE(list) ISA_KIND_DTYPE, 0, 0, list
 #define PAIR(list) ISA_KIND_DTYPE_PAIR, 0, 0, list
-#define PATTERN(space) ISA_KIND_PATTERN, 0, 0, {}, space
+#define INNER ISA_SPACE_ANY, 0, 0, 0, true
+// Pattern in a space, its data type in a member: all of it, or its low or high nibble.
+#define PATTERN(space, ...) ISA_KIND_PATTERN, 0, 0, {}, space __VA_OPT__(, ) __VA_ARGS__
+#define TYPE(type, member) offsetof(type, member), 0
+#define TYPE_HIGH(type, member) offsetof(type, member), 4
+#define SCALAR(type_at, type_shift, source) \
+  ISA_KIND_SCALAR, 0, 0, {}, ISA_SPACE_ANY, type_at, type_shift, source
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 constexpr isa_field_t header[] = {
     FIELD(isa_header, words, ISA_KIND_BITS),
     FIELD(isa_header, debug_command, ENUM(debug_commands)),
     FIELD(isa_header, debug_hint, ISA_KIND_BITS),
-    FIELD(isa_header, wait_mode, ENUM(waits)),
+    FIELD(isa_header, wait_mode, ENUM(waits), INNER),
     FIELD(isa_header, wait_index, ISA_KIND_NUMBER),
-    FIELD(isa_header, update_mode, ENUM(updates)),
+    FIELD(isa_header, update_mode, ENUM(updates), INNER),
     FIELD(isa_header, update_index, ISA_KIND_NUMBER),
     FIELD(isa_header, value, ISA_KIND_NUMBER),
 };
 
 constexpr isa_field_t ldweights[] = {
-    FIELD(isa_ldweights, src, PATTERN(ISA_SPACE_SBUF)),
-    FIELD(isa_ldweights, dtype, DTYPE(pe_dtypes)),
+    FIELD(isa_ldweights, src, PATTERN(ISA_SPACE_SBUF, TYPE(isa_ldweights, dtype))),
+    FIELD(isa_ldweights, dtype, DTYPE(pe_dtypes), INNER),
     FIELD(isa_ldweights, fp32_mode, NUMBER(0, 3)),
     FIELD(isa_ldweights, transpose, NUMBER(0, 1)),
     FIELD(isa_ldweights, performance, NUMBER(0, 3)),
@@ -174,9 +181,9 @@ constexpr isa_field_t ldweights[] = {
     FIELD(isa_ldweights, crossbar, ENUM(crossbars)),
 };
 constexpr isa_field_t matmul[] = {
-    FIELD(isa_matmul, src, PATTERN(ISA_SPACE_SBUF)),
+    FIELD(isa_matmul, src, PATTERN(ISA_SPACE_SBUF, TYPE(isa_matmul, dtype))),
     FIELD(isa_matmul, dst, PATTERN(ISA_SPACE_PSUM)),
-    FIELD(isa_matmul, dtype, DTYPE(pe_dtypes)),
+    FIELD(isa_matmul, dtype, DTYPE(pe_dtypes), INNER),
     FIELD(isa_matmul, fp32_mode, NUMBER(0, 3)),
     FIELD(isa_matmul, transpose, NUMBER(0, 1)),
     FIELD(isa_matmul, performance, NUMBER(0, 3)),
@@ -192,87 +199,94 @@ constexpr isa_field_t matmul[] = {
     FIELD(isa_matmul, zero_region, NUMBER(0, 3)),
 };
 constexpr isa_field_t activate[] = {
-    FIELD(isa_activate, src, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_activate, dst, PATTERN(ISA_SPACE_ANY)),
+    FIELD(isa_activate, src, PATTERN(ISA_SPACE_ANY, TYPE(isa_activate, in_bias_dtype))),
+    FIELD(isa_activate, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_activate, out_dtype))),
     FIELD(isa_activate, immediate_source, ENUM(sources)),
-    FIELD(isa_activate, scale_source, ENUM(sources)),
+    FIELD(isa_activate, scale_source, ENUM(sources), INNER),
     FIELD(isa_activate, accumulator, ENUM(accumulators)),
-    FIELD(isa_activate, bias_source, ENUM(bias_sources)),
-    FIELD(isa_activate, in_bias_dtype, PAIR(dtypes)),
-    FIELD(isa_activate, out_dtype, DTYPE(dtypes)),
+    FIELD(isa_activate, bias_source, ENUM(bias_sources), INNER),
+    FIELD(isa_activate, in_bias_dtype, PAIR(dtypes), INNER),
+    FIELD(isa_activate, out_dtype, DTYPE(dtypes), INNER),
     FIELD(isa_activate, channels, NUMBER(1, 128)),
     FIELD(isa_activate, function, ISA_KIND_NUMBER),
-    FIELD(isa_activate, scale, ISA_KIND_SCALAR),
-    FIELD(isa_activate, bias, ISA_KIND_SCALAR),
-    FIELD(isa_activate, extra, ISA_KIND_SCALAR),
+    FIELD(isa_activate, scale, SCALAR(0, 0, offsetof(isa_activate, scale_source))),
+    FIELD(isa_activate, bias,
+          SCALAR(offsetof(isa_activate, in_bias_dtype), 4, offsetof(isa_activate, bias_source))),
+    FIELD(isa_activate, extra, SCALAR(0, 0, 0)),
 };
 constexpr isa_field_t act_table_load[] = {
     FIELD(isa_act_table_load, set, ISA_KIND_NUMBER),
 };
 constexpr isa_field_t tensor_tensor[] = {
-    FIELD(isa_tensor_tensor, src0, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_tensor_tensor, src1, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_tensor_tensor, dst, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_tensor_tensor, in_dtypes, PAIR(dtypes)),
-    FIELD(isa_tensor_tensor, out_dtype, DTYPE(dtypes)),
+    FIELD(isa_tensor_tensor, src0, PATTERN(ISA_SPACE_ANY, TYPE(isa_tensor_tensor, in_dtypes))),
+    FIELD(isa_tensor_tensor, src1, PATTERN(ISA_SPACE_ANY, TYPE_HIGH(isa_tensor_tensor, in_dtypes))),
+    FIELD(isa_tensor_tensor, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_tensor_tensor, out_dtype))),
+    FIELD(isa_tensor_tensor, in_dtypes, PAIR(dtypes), INNER),
+    FIELD(isa_tensor_tensor, out_dtype, DTYPE(dtypes), INNER),
     FIELD(isa_tensor_tensor, op, ENUM(alu_ops)),
     FIELD(isa_tensor_tensor, channels, NUMBER(1, 128)),
 };
 constexpr isa_field_t tensor_scalar[] = {
-    FIELD(isa_tensor_scalar, src, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_tensor_scalar, dst, PATTERN(ISA_SPACE_ANY)),
+    FIELD(isa_tensor_scalar, src, PATTERN(ISA_SPACE_ANY, TYPE(isa_tensor_scalar, in_dtype))),
+    FIELD(isa_tensor_scalar, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_tensor_scalar, out_dtype))),
     FIELD(isa_tensor_scalar, accumulator, ENUM(accumulators)),
-    FIELD(isa_tensor_scalar, in_dtype, DTYPE(dtypes)),
-    FIELD(isa_tensor_scalar, out_dtype, DTYPE(dtypes)),
+    FIELD(isa_tensor_scalar, in_dtype, DTYPE(dtypes), INNER),
+    FIELD(isa_tensor_scalar, out_dtype, DTYPE(dtypes), INNER),
     FIELD(isa_tensor_scalar, channels, NUMBER(1, 128)),
-    FIELD(isa_tensor_scalar, imm0_source, ENUM(sources)),
+    FIELD(isa_tensor_scalar, imm0_source, ENUM(sources), INNER),
     FIELD(isa_tensor_scalar, op0, ENUM(alu_ops)),
     FIELD(isa_tensor_scalar, op1, ENUM(alu_ops)),
     FIELD(isa_tensor_scalar, reverse, NUMBER(0, 3)),
-    FIELD(isa_tensor_scalar, imm1_source, ENUM(sources)),
-    FIELD(isa_tensor_scalar, imm0, ISA_KIND_SCALAR),
-    FIELD(isa_tensor_scalar, imm1, ISA_KIND_SCALAR),
+    FIELD(isa_tensor_scalar, imm1_source, ENUM(sources), INNER),
+    FIELD(isa_tensor_scalar, imm0, SCALAR(0, 0, offsetof(isa_tensor_scalar, imm0_source))),
+    FIELD(isa_tensor_scalar, imm1, SCALAR(0, 0, offsetof(isa_tensor_scalar, imm1_source))),
 };
 constexpr isa_field_t copy[] = {
-    FIELD(isa_copy, src, PATTERN(ISA_SPACE_ANY)), FIELD(isa_copy, dst, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_copy, in_dtype, DTYPE(dtypes)),     FIELD(isa_copy, out_dtype, DTYPE(dtypes)),
+    FIELD(isa_copy, src, PATTERN(ISA_SPACE_ANY, TYPE(isa_copy, in_dtype))),
+    FIELD(isa_copy, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_copy, out_dtype))),
+    FIELD(isa_copy, in_dtype, DTYPE(dtypes), INNER),
+    FIELD(isa_copy, out_dtype, DTYPE(dtypes), INNER),
     FIELD(isa_copy, channels, NUMBER(1, 128)),
 };
 constexpr isa_field_t tensor_reduce[] = {
-    FIELD(isa_copy, src, PATTERN(ISA_SPACE_ANY)), FIELD(isa_copy, dst, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_copy, in_dtype, DTYPE(dtypes)),     FIELD(isa_copy, out_dtype, DTYPE(dtypes)),
-    FIELD(isa_copy, channels, NUMBER(1, 128)),    FIELD(isa_copy, negate, NUMBER(0, 1)),
-    FIELD(isa_copy, op, ENUM(alu_ops)),           FIELD(isa_copy, dimension, ENUM(dimensions)),
+    FIELD(isa_copy, src, PATTERN(ISA_SPACE_ANY, TYPE(isa_copy, in_dtype))),
+    FIELD(isa_copy, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_copy, out_dtype))),
+    FIELD(isa_copy, in_dtype, DTYPE(dtypes), INNER),
+    FIELD(isa_copy, out_dtype, DTYPE(dtypes), INNER),
+    FIELD(isa_copy, channels, NUMBER(1, 128)),
+    FIELD(isa_copy, negate, NUMBER(0, 1)),
+    FIELD(isa_copy, op, ENUM(alu_ops)),
+    FIELD(isa_copy, dimension, ENUM(dimensions)),
 };
 constexpr isa_field_t memset_fields[] = {
-    FIELD(isa_memset, dst, PATTERN(ISA_SPACE_ANY)),
+    FIELD(isa_memset, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_memset, dtype))),
     FIELD(isa_memset, count, NUMBER(1, 0xFFFFFFFF)),
-    FIELD(isa_memset, dtype, DTYPE(dtypes)),
+    FIELD(isa_memset, dtype, DTYPE(dtypes), INNER),
     FIELD(isa_memset, channels, NUMBER(1, 128)),
     // The header has a "value", too.
     ENTRY("fill", isa_memset, value, ISA_KIND_BITS),
 };
 constexpr isa_field_t iota[] = {
     FIELD(isa_iota, pattern, ISA_KIND_DATA4),
-    FIELD(isa_iota, dst, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_iota, out_dtype, DTYPE(dtypes)),
+    FIELD(isa_iota, dst, PATTERN(ISA_SPACE_ANY, TYPE(isa_iota, out_dtype))),
+    FIELD(isa_iota, out_dtype, DTYPE(dtypes), INNER),
     FIELD(isa_iota, channels, NUMBER(1, 128)),
     FIELD(isa_iota, channel_multiplier, ISA_KIND_SIGNED),
 };
 constexpr isa_field_t affine_select[] = {
     FIELD(isa_affine_select, mask, ISA_KIND_DATA4),
-    FIELD(isa_affine_select, src, PATTERN(ISA_SPACE_ANY)),
-    FIELD(isa_affine_select, dst, PATTERN(ISA_SPACE_ANY)),
+    FIELD(isa_affine_select, src, PATTERN(ISA_SPACE_ANY, TYPE(isa_affine_select, dtypes))),
+    FIELD(isa_affine_select, dst, PATTERN(ISA_SPACE_ANY, TYPE_HIGH(isa_affine_select, dtypes))),
     FIELD(isa_affine_select, channels, NUMBER(1, 128)),
-    FIELD(isa_affine_select, dtypes, PAIR(dtypes)),
+    FIELD(isa_affine_select, dtypes, PAIR(dtypes), INNER),
     FIELD(isa_affine_select, compare, ENUM(select_compares)),
     FIELD(isa_affine_select, fill_register, ISA_KIND_REGISTER, 0, 63),
     FIELD(isa_affine_select, channel_multiplier, ISA_KIND_SIGNED),
 };
 constexpr isa_field_t event_semaphore[] = {
-    ENTRY("wait2_mode", isa_event_semaphore, wait_mode, ENUM(waits)),
+    ENTRY("wait2_mode", isa_event_semaphore, wait_mode, ENUM(waits), INNER),
     ENTRY("wait2_index", isa_event_semaphore, wait_index, ISA_KIND_NUMBER),
-    ENTRY("update2_mode", isa_event_semaphore, update_mode, ENUM(updates)),
+    ENTRY("update2_mode", isa_event_semaphore, update_mode, ENUM(updates), INNER),
     ENTRY("update2_index", isa_event_semaphore, update_index, ISA_KIND_NUMBER),
     ENTRY("wait2_value", isa_event_semaphore, wait_value, ISA_KIND_NUMBER),
     ENTRY("update2_value", isa_event_semaphore, update_value, ISA_KIND_NUMBER),
@@ -294,9 +308,12 @@ constexpr isa_field_t notify[] = {
     FIELD(isa_notify, extended_hint, ISA_KIND_NUMBER),
 };
 constexpr isa_field_t move[] = {
-    FIELD(isa_move, count, NUMBER(1, 8)),           FIELD(isa_move, dtype, DTYPE(dtypes)),
-    FIELD(isa_move, source, ENUM(operand_sources)), FIELD(isa_move, src, ISA_KIND_REGISTERS),
-    FIELD(isa_move, dst, ISA_KIND_REGISTERS),       FIELD(isa_move, immediate, ISA_KIND_IMMEDIATES),
+    FIELD(isa_move, count, NUMBER(1, 8), {}, INNER),
+    FIELD(isa_move, dtype, DTYPE(dtypes)),
+    FIELD(isa_move, source, ENUM(operand_sources), INNER),
+    FIELD(isa_move, src, ISA_KIND_REGISTERS),
+    FIELD(isa_move, dst, ISA_KIND_REGISTERS),
+    FIELD(isa_move, immediate, ISA_KIND_IMMEDIATES),
 };
 constexpr isa_field_t alu[] = {
     FIELD(isa_alu, op, ENUM(alu_ops)),
@@ -320,7 +337,7 @@ constexpr isa_field_t compare_branch[] = {
     ENTRY("reg1", isa_compare_branch, reg[1], ISA_KIND_REGISTER),
     ENTRY("target_reg0", isa_compare_branch, target_reg[0], ISA_KIND_REGISTER),
     ENTRY("target_reg1", isa_compare_branch, target_reg[1], ISA_KIND_REGISTER),
-    FIELD(isa_compare_branch, offset, ISA_KIND_SIGNED),
+    FIELD(isa_compare_branch, offset, ISA_KIND_BRANCH),
 };
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): three opcodes share these.
 #define TENSOR_MOVE_FIELDS(kinds)                                                          \
@@ -338,18 +355,18 @@ constexpr isa_field_t tensor_store[] = {
     TENSOR_MOVE_FIELDS(from_sources),
     FIELD(isa_tensor_move, address, ISA_KIND_ADDR8),
     FIELD(isa_tensor_move, reg, ISA_KIND_REGISTERS),
+    FIELD(isa_tensor_move, immediate, ISA_KIND_IMMEDIATES),
 };
 constexpr isa_field_t pseudo_tensor_load[] = {
     TENSOR_MOVE_FIELDS(to_registers),
-    FIELD(isa_tensor_move, var_id, ISA_KIND_NUMBER),
-    FIELD(isa_tensor_move, var_offset, ISA_KIND_BITS),
+    FIELD(isa_tensor_move, address, ISA_KIND_VARIABLE),
     FIELD(isa_tensor_move, reg, ISA_KIND_REGISTERS),
 };
 constexpr isa_field_t pseudo_tensor_store[] = {
     TENSOR_MOVE_FIELDS(from_sources),
-    FIELD(isa_tensor_move, var_id, ISA_KIND_NUMBER),
-    FIELD(isa_tensor_move, var_offset, ISA_KIND_BITS),
+    FIELD(isa_tensor_move, address, ISA_KIND_VARIABLE),
     FIELD(isa_tensor_move, reg, ISA_KIND_REGISTERS),
+    FIELD(isa_tensor_move, immediate, ISA_KIND_IMMEDIATES),
 };
 constexpr isa_field_t sem_range_clear[] = {
     FIELD(isa_sem_range_clear, mode, ENUM(clear_modes)),
@@ -358,25 +375,31 @@ constexpr isa_field_t sem_range_clear[] = {
     FIELD(isa_sem_range_clear, mask, ISA_KIND_IMMEDIATES),
 };
 constexpr isa_field_t dma[] = {
+    {"src",
+     offsetof(isa_dma, src),
+     offsetof(isa_dma, src_bound) - offsetof(isa_dma, src),
+     ISA_KIND_DMA_SIDE,
+     0,
+     0,
+     {},
+     ISA_SPACE_ANY,
+     TYPE(isa_dma, src_dtype)},
+    {"dst",
+     offsetof(isa_dma, dst),
+     offsetof(isa_dma, src_dtype) - offsetof(isa_dma, dst),
+     ISA_KIND_DMA_SIDE,
+     0,
+     0,
+     {},
+     ISA_SPACE_ANY,
+     TYPE(isa_dma, dst_dtype)},
     FIELD(isa_dma, config, ISA_KIND_BITS),
     FIELD(isa_dma, semaphore, ISA_KIND_NUMBER),
     FIELD(isa_dma, increment, ISA_KIND_NUMBER),
-    FIELD(isa_dma, src, ISA_KIND_ADDR8),
-    ENTRY("src_step0", isa_dma, src_step[0], ISA_KIND_SIGNED),
-    ENTRY("src_step1", isa_dma, src_step[1], ISA_KIND_SIGNED),
-    ENTRY("src_count0", isa_dma, src_count[0], NUMBER(1, 0xFFFF)),
-    ENTRY("src_count1", isa_dma, src_count[1], NUMBER(1, 0xFFFF)),
-    FIELD(isa_dma, src_bytes, ISA_KIND_NUMBER),
-    FIELD(isa_dma, src_bound, ISA_KIND_BITS),
-    FIELD(isa_dma, dst_bound, ISA_KIND_BITS),
-    FIELD(isa_dma, dst, ISA_KIND_ADDR8),
-    ENTRY("dst_step0", isa_dma, dst_step[0], ISA_KIND_SIGNED),
-    ENTRY("dst_step1", isa_dma, dst_step[1], ISA_KIND_SIGNED),
-    ENTRY("dst_count0", isa_dma, dst_count[0], NUMBER(1, 0xFFFF)),
-    ENTRY("dst_count1", isa_dma, dst_count[1], NUMBER(1, 0xFFFF)),
-    FIELD(isa_dma, dst_bytes, ISA_KIND_NUMBER),
-    FIELD(isa_dma, src_dtype, DTYPE(dtypes)),
-    FIELD(isa_dma, dst_dtype, DTYPE(dtypes)),
+    FIELD(isa_dma, src_bound, ISA_KIND_DMA_BOUND),
+    FIELD(isa_dma, dst_bound, ISA_KIND_DMA_BOUND),
+    FIELD(isa_dma, src_dtype, DTYPE(dtypes), INNER),
+    FIELD(isa_dma, dst_dtype, DTYPE(dtypes), INNER),
 };
 constexpr isa_field_t dma_bound[] = {
     FIELD(isa_dma_bound, src_size, ISA_KIND_NUMBER),
@@ -460,8 +483,30 @@ std::span<const isa_opcode_info_t> isa_opcode_infos() {
   return opcodes;
 }
 
+const isa_field_t *isa_field_at(uint8_t opcode, uint32_t offset) {
+  const isa_opcode_info_t *info = isa_opcode_info(opcode);
+  for (const auto fields : {isa_header_fields(), info ? info->fields : isa_header_fields()}) {
+    for (const isa_field_t &field : fields) {
+      if (offset >= field.offset && offset < uint32_t{field.offset} + field.size)
+        return &field;
+    }
+  }
+  return nullptr;
+}
+
 std::span<const isa_value_t> isa_dtype_values() {
   return dtypes;
+}
+
+isa_pattern_view_t isa_view_pattern(const uint8_t *at, uint32_t size) {
+  isa_pattern_view_t v{};
+  v.dims = static_cast<uint8_t>((size - sizeof(v.addr4)) / 4);
+  memcpy(&v.addr4, at, sizeof(v.addr4));
+  memcpy(v.step, at + 4, 2u * v.dims);
+  memcpy(v.count, at + 4 + 2u * v.dims, 2u * v.dims);
+  for (int d = v.dims; d < 4; d++)
+    v.count[d] = 1;
+  return v;
 }
 
 const char *isa_value_name(std::span<const isa_value_t> values, uint64_t value) {

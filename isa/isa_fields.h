@@ -19,11 +19,15 @@ enum isa_kind_t : uint8_t {
   ISA_KIND_REGISTER,    // register number, up to `high`
   ISA_KIND_REGISTERS,   // a list of them, one byte each
   ISA_KIND_IMMEDIATES,  // a list of 32-bit words
-  ISA_KIND_SCALAR,      // fp32 bits, or the ADDR4 of one value per lane: another field says which
+  ISA_KIND_SCALAR,      // fp32 bits, or the ADDR4 of one value per lane: `source_at` says which
   ISA_KIND_PATTERN,     // isa_pattern1 to isa_pattern4, by size
   ISA_KIND_DATA4,       // isa_data4
   ISA_KIND_ADDR8,
-  ISA_KIND_QUEUE,  // zero-terminated name, the rest zero
+  ISA_KIND_VARIABLE,  // id and byte offset, 32 bits each
+  ISA_KIND_DMA_SIDE,  // isa_dma from src to src_bytes
+  ISA_KIND_DMA_BOUND,
+  ISA_KIND_BRANCH,  // signed bytes from the record itself
+  ISA_KIND_QUEUE,   // zero-terminated name, the rest zero
 };
 
 struct isa_value_t {
@@ -40,6 +44,10 @@ struct isa_field_t {
   uint32_t low = 0, high = 0xFFFFFFFF;
   std::span<const isa_value_t> values = {};
   isa_space_t space = ISA_SPACE_ANY;  // of a pattern
+  // The byte that holds its data type, 0 = none, and the bits of a pair: text shows both together.
+  uint8_t type_at = 0, type_shift = 0;
+  uint8_t source_at = 0;  // of a scalar: the byte that says value or pointer
+  bool inner = false;     // text shows it with the field it belongs to
 };
 
 struct isa_opcode_info_t {
@@ -55,8 +63,19 @@ std::span<const isa_field_t> isa_header_fields();
 // nullptr: no such opcode, or one without a known layout.
 const isa_opcode_info_t *isa_opcode_info(uint8_t opcode);
 std::span<const isa_opcode_info_t> isa_opcode_infos();
+// The field of a record that begins at a byte or covers it; nullptr: none.
+const isa_field_t *isa_field_at(uint8_t opcode, uint32_t offset);
 // Names of types, 0 excepted.
 std::span<const isa_value_t> isa_dtype_values();
+
+// isa_pattern1 to isa_pattern4; dimensions beyond `dims` have step 0, count 1.
+struct isa_pattern_view_t {
+  uint32_t addr4;
+  uint8_t dims;
+  int16_t step[4];
+  uint16_t count[4];
+};
+isa_pattern_view_t isa_view_pattern(const uint8_t *at, uint32_t size);
 
 // Little-endian number of up to 8 bytes in a record.
 inline uint64_t isa_field_number(const isa_record *record, const isa_field_t &field) {

@@ -53,26 +53,8 @@ const char *check_addr4(uint32_t addr4, isa_space_t space, isa_engine_t engine) 
   return nullptr;
 }
 
-struct pattern_view_t {
-  uint32_t addr4;
-  uint8_t dims;
-  int16_t step[4];
-  uint16_t count[4];
-};
-
-pattern_view_t view_pattern(const uint8_t *at, uint32_t size) {
-  pattern_view_t v{};
-  v.dims = static_cast<uint8_t>((size - sizeof(v.addr4)) / 4);
-  memcpy(&v.addr4, at, sizeof(v.addr4));
-  memcpy(v.step, at + 4, 2u * v.dims);
-  memcpy(v.count, at + 4 + 2u * v.dims, 2u * v.dims);
-  for (int d = v.dims; d < 4; d++)
-    v.count[d] = 1;
-  return v;
-}
-
 finding_t check_pattern(const isa_record *record, const isa_field_t &field, isa_engine_t engine) {
-  const pattern_view_t v = view_pattern(bytes_of(record) + field.offset, field.size);
+  const isa_pattern_view_t v = isa_view_pattern(bytes_of(record) + field.offset, field.size);
   if (const char *text = check_addr4(v.addr4, field.space, engine))
     return {text, field.offset};
   if (v.addr4 & ISA_ADDR4_SHAPE_REGISTER)
@@ -122,6 +104,19 @@ finding_t check_addr8(const isa_record *record, const isa_field_t &field, isa_fo
   return {"address mode", field.offset + 7u};
 }
 
+// isa_dma's part from its address to its bytes per row.
+finding_t check_dma_side(const isa_record *record, const isa_field_t &field, isa_form_t form) {
+  const finding_t f = check_addr8(record, field, form);
+  if (f.text)
+    return f;
+  constexpr uint32_t count_at = offsetof(isa_dma, src_count) - offsetof(isa_dma, src);
+  for (uint32_t at = field.offset + count_at; at < field.offset + count_at + 4; at += 2) {
+    if (bytes_of(record)[at] == 0 && bytes_of(record)[at + 1] == 0)
+      return {"count of 0", at};
+  }
+  return {};
+}
+
 finding_t check_queue(const isa_record *record, const isa_field_t &field) {
   const uint8_t *name = bytes_of(record) + field.offset;
   uint32_t n = 0;
@@ -162,6 +157,17 @@ finding_t check_field(const isa_record *record, const isa_field_t &field, isa_en
       return check_addr8(record, field, form);
     case ISA_KIND_QUEUE:
       return check_queue(record, field);
+    case ISA_KIND_DMA_SIDE:
+      return check_dma_side(record, field, form);
+    case ISA_KIND_DMA_BOUND:
+      return at[0] == 0 || (at[0] & ISA_DMA_BOUND_VALID)
+                 ? finding_t{}
+                 : finding_t{"bound without its valid bit", field.offset};
+    case ISA_KIND_BRANCH:
+      return at[0] % ISA_RECORD_BYTES == 0
+                 ? finding_t{}
+                 : finding_t{"branch offset that is no multiple of 64", field.offset};
+    case ISA_KIND_VARIABLE:
     case ISA_KIND_SIGNED:
     case ISA_KIND_BITS:
     case ISA_KIND_REGISTERS:
@@ -237,8 +243,6 @@ finding_t check_move(const isa_move *r, const isa_record *record) {
 }
 
 finding_t check_branch(const isa_compare_branch *r) {
-  if (r->offset % static_cast<int32_t>(ISA_RECORD_BYTES) != 0)
-    return {"branch offset that is no multiple of 64", offsetof(isa_compare_branch, offset)};
   if (r->compare != ISA_BRANCH_ALWAYS && r->dtype == ISA_DTYPE_INVALID)
     return {"comparison without a data type", offsetof(isa_compare_branch, dtype)};
   return {};
@@ -259,15 +263,6 @@ finding_t check_sem_range_clear(const isa_sem_range_clear *r, const isa_record *
     return {"first behind last", offsetof(isa_sem_range_clear, first)};
   return all_zero(record, offsetof(isa_sem_range_clear, mask), ISA_RECORD_BYTES,
                   "mask beside a range");
-}
-
-finding_t check_dma(const isa_dma *r) {
-  const auto bad = [](uint8_t bound) { return bound != 0 && !(bound & ISA_DMA_BOUND_VALID); };
-  if (bad(r->src_bound))
-    return {"bound without its valid bit", offsetof(isa_dma, src_bound)};
-  if (bad(r->dst_bound))
-    return {"bound without its valid bit", offsetof(isa_dma, dst_bound)};
-  return {};
 }
 
 finding_t check_whole(const isa_record *record, isa_engine_t engine) {
@@ -291,9 +286,6 @@ finding_t check_whole(const isa_record *record, isa_engine_t engine) {
       return check_tensor_move(as<isa_tensor_move>(record), record);
     case ISA_SEM_RANGE_CLEAR:
       return check_sem_range_clear(as<isa_sem_range_clear>(record), record);
-    case ISA_DMAMEMCPY:
-    case ISA_PSEUDO_DMA_DIRECT2D:
-      return check_dma(as<isa_dma>(record));
     case ISA_PSEUDO_DMA_BOUND:
       return all_zero(record, 1, sizeof(isa_header), "header of a bound record");
     default:
@@ -327,86 +319,6 @@ finding_t check_record(const isa_record *record, isa_engine_t engine, isa_form_t
   return check_whole(record, engine);
 }
 
-// --- operands
-// --------------------------------------------------------------------------------------
-
-struct operand_list_t {
-  isa_operand_t *operands;
-  uint32_t n = 0;
-
-  template <typename P>
-  isa_operand_t *add(const char *role, const P &pattern, uint8_t dtype, uint8_t lanes, bool write) {
-    const pattern_view_t v =
-        view_pattern(reinterpret_cast<const uint8_t *>(&pattern), sizeof(pattern));
-    isa_operand_t *o = &operands[n++];
-    *o = {};
-    o->addr4 = v.addr4;
-    o->dtype = dtype;
-    o->element_bytes = static_cast<uint8_t>(isa_dtype_size(dtype));
-    o->dims = v.dims;
-    o->lanes = lanes;
-    memcpy(o->step, v.step, sizeof(o->step));
-    memcpy(o->count, v.count, sizeof(o->count));
-    o->write = write;
-    o->role = role;
-    return o;
-  }
-  // One value per lane.
-  void add_scalar(const char *role, uint32_t addr4, uint8_t dtype, uint8_t lanes) {
-    add(role, isa_pattern1{addr4, {0}, {1}}, dtype, lanes, false);
-  }
-};
-
-void ldweights_operands(const isa_ldweights *r, operand_list_t *list) {
-  list->add("src", r->src, r->dtype, r->rows, false);
-}
-
-void matmul_operands(const isa_matmul *r, operand_list_t *list) {
-  list->add("src", r->src, r->dtype, r->rows, false);
-  uint8_t dtype = ISA_DTYPE_FP32;
-  if (r->transpose)
-    dtype = r->dtype;  // exact, in elements of the input's size
-  else if (r->out_dtype != ISA_DTYPE_INVALID)
-    dtype = r->out_dtype;
-  else if (r->dtype == ISA_DTYPE_UINT8)
-    dtype = ISA_DTYPE_UINT32;
-  list->add("dst", r->dst, dtype, r->columns, true)->also_read = !(r->flags & ISA_MATMUL_BEGIN);
-}
-
-void activate_operands(const isa_activate *r, operand_list_t *list) {
-  list->add("src", r->src, r->in_bias_dtype & 0xF, r->channels, false);
-  if (r->scale_source == ISA_SOURCE_POINTER)
-    list->add_scalar("scale", r->scale, ISA_DTYPE_FP32, r->channels);
-  if (r->bias_source == ISA_BIAS_POINTER)
-    list->add_scalar("bias", r->bias, r->in_bias_dtype >> 4, r->channels);
-  list->add("dst", r->dst, r->out_dtype, r->channels, true);
-}
-
-void tensor_tensor_operands(const isa_tensor_tensor *r, operand_list_t *list) {
-  list->add("src0", r->src0, r->in_dtypes & 0xF, r->channels, false);
-  list->add("src1", r->src1, r->in_dtypes >> 4, r->channels, false);
-  list->add("dst", r->dst, r->out_dtype, r->channels, true);
-}
-
-void tensor_scalar_operands(const isa_tensor_scalar *r, operand_list_t *list) {
-  list->add("src", r->src, r->in_dtype, r->channels, false);
-  if (r->imm0_source == ISA_SOURCE_POINTER)
-    list->add_scalar("imm0", r->imm0, ISA_DTYPE_FP32, r->channels);
-  if (r->imm1_source == ISA_SOURCE_POINTER)
-    list->add_scalar("imm1", r->imm1, ISA_DTYPE_FP32, r->channels);
-  list->add("dst", r->dst, r->out_dtype, r->channels, true);
-}
-
-void copy_operands(const isa_copy *r, operand_list_t *list) {
-  list->add("src", r->src, r->in_dtype, r->channels, false);
-  list->add("dst", r->dst, r->out_dtype, r->channels, true);
-}
-
-void affine_select_operands(const isa_affine_select *r, operand_list_t *list) {
-  list->add("src", r->src, r->dtypes & 0xF, r->channels, false);
-  list->add("dst", r->dst, r->dtypes >> 4, r->channels, true);
-}
-
 }  // namespace
 
 const char *isa_engine_name(uint32_t engine) {
@@ -434,71 +346,4 @@ const char *isa_check(const isa_record *record, isa_engine_t engine, isa_form_t 
   if (f.text && offset)
     *offset = f.offset;
   return f.text;
-}
-
-uint32_t isa_operands(const isa_record *record, isa_operand_t operands[ISA_MAX_OPERANDS]) {
-  operand_list_t list{operands};
-  switch (record->h.opcode) {
-    case ISA_LDWEIGHTS:
-      ldweights_operands(as<isa_ldweights>(record), &list);
-      break;
-    case ISA_MATMUL:
-      matmul_operands(as<isa_matmul>(record), &list);
-      break;
-    case ISA_ACTIVATE:
-      activate_operands(as<isa_activate>(record), &list);
-      break;
-    case ISA_TENSOR_TENSOR:
-      tensor_tensor_operands(as<isa_tensor_tensor>(record), &list);
-      break;
-    case ISA_TENSOR_SCALAR:
-      tensor_scalar_operands(as<isa_tensor_scalar>(record), &list);
-      break;
-    case ISA_TENSOR_REDUCE:
-    case ISA_COPY:
-    case ISA_CAST:
-    case ISA_RECIPROCAL:
-      copy_operands(as<isa_copy>(record), &list);
-      break;
-    case ISA_MEMSET: {
-      const auto *r = as<isa_memset>(record);
-      list.add("dst", r->dst, r->dtype, r->channels, true);
-      break;
-    }
-    case ISA_IOTA: {
-      const auto *r = as<isa_iota>(record);
-      list.add("dst", r->dst, r->out_dtype, r->channels, true);
-      break;
-    }
-    case ISA_AFFINE_SELECT:
-      affine_select_operands(as<isa_affine_select>(record), &list);
-      break;
-    default:
-      break;
-  }
-  return list.n;
-}
-
-bool isa_operand_range(const isa_operand_t *operand, uint32_t sbuf_bytes, bool *psum,
-                       uint32_t *partition, uint32_t *begin, uint32_t *end) {
-  *psum = isa_addr4_is_psum(operand->addr4);
-  const uint32_t pitch = *psum ? ISA_PSUM_PITCH : ISA_SBUF_PITCH;
-  const uint32_t limit = *psum ? ISA_PSUM_PARTITION_BYTES : sbuf_bytes;
-  const uint32_t flat = (operand->addr4 & ISA_ADDR4_ADDRESS) - (*psum ? ISA_PSUM_BASE : 0);
-  *partition = flat / pitch;
-  // At most 4 * 2^15 * 2^16 elements of 8 bytes: 64 bits hold them.
-  int64_t low = 0, high = 0;
-  for (int d = 0; d < 4; d++) {
-    if (operand->count[d] == 0)
-      return false;
-    const int64_t last = static_cast<int64_t>(operand->step[d]) * (operand->count[d] - 1);
-    (last < 0 ? low : high) += last;
-  }
-  const int64_t first = flat % pitch + low * operand->element_bytes;
-  const int64_t behind = flat % pitch + (high + 1) * operand->element_bytes;
-  if (first < 0 || behind > limit || *partition + operand->lanes > ISA_PARTITIONS)
-    return false;
-  *begin = static_cast<uint32_t>(first);
-  *end = static_cast<uint32_t>(behind);
-  return true;
 }

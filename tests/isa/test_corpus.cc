@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every record of the real files is known byte by byte.
-#include "tests/isa/corpus.h"
-
 #include <map>
 #include <set>
+
+#include "tests/isa/assemble.h"
+#include "tests/isa/corpus.h"
 
 namespace {
 
@@ -100,6 +101,41 @@ TEST_F(IsaCorpus, OperandsAreInside) {
     EXPECT_GE(lowest, 0x4000u) << name;  // verified-facts.md G5
     EXPECT_LE(highest, 0x37FF8u) << name;
   }
+}
+
+// Every stream as text, with its names and labels, gives the same bytes again.
+TEST_F(IsaCorpus, TextGivesTheStreamsBack) {
+  uint64_t all = 0;
+  for (const char *name : corpus_files) {
+    if (!load(name))
+      GTEST_SKIP() << "skipped: no corpus";
+    for (const auto &kbin : nn->kbins) {
+      isa_names_t names;
+      for (uint32_t i = 0; i < kbin->mem_ref_set->nmem; i++) {
+        const kbin_mem_ref &var = kbin->mem_ref_set->mem[i];
+        isa_names_add(&names, var.var_id, var.name);
+        if (var.mr_type == MR_PTR_TABLE)
+          names.table.assign(var.list.list, var.list.list + var.list.length);
+      }
+      for (const kbin_engine_t &engine : kbin->engines) {
+        const auto type = static_cast<isa_engine_t>(engine.eng_type);
+        isa_text_context_t context{type, ISA_FORM_NEFF, &names, nullptr, 0};
+        std::string text = isa_text_head(context);
+        for (const isa_record &record : records(engine)) {
+          text += isa_text_record(record, context) + "\n";
+          context.slot++;
+        }
+        EXPECT_EQ(text.find(".record"), std::string::npos);
+        const std::vector<uint8_t> back = bytes_of_stream(assemble(text).stream[type]);
+        ASSERT_EQ(back.size(), engine.instr.size());
+        EXPECT_EQ(memcmp(back.data(), engine.instr.data(), back.size()), 0)
+            << name << " " << engine.instr_member;
+        all += context.slot;
+      }
+    }
+  }
+  // verified-matmul.md 3, verified-attention.md 2, worked-program.md.
+  EXPECT_EQ(all, 2 * 29795u + 1961 + 10 + 2 * 29);
 }
 
 }  // namespace
