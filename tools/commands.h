@@ -57,3 +57,18 @@ struct memory_arguments {
   machine_arguments machine;
 };
 int command_memory(const memory_arguments &arguments);
+
+struct run_arguments {
+  std::string file;
+  std::vector<std::string> inputs;     // NAME=FILE.npy, raw:FILE, zeros, random or random:SEED
+  std::vector<std::string> outputs;    // NAME=FILE.npy or raw:FILE
+  std::vector<std::string> compares;   // NAME=FILE.npy
+  bool zeros = false, random = false;  // inputs that are not given
+  double rtol = 0, atol = 0;
+  uint64_t repeat = 1;
+  uint64_t seed = 0;  // of the mock's scheduling, 0 = in order
+  bool strict = false, races = false, exact_functions = false;
+  std::string trace;  // file, "" = none
+  machine_arguments machine;
+};
+int command_run(const run_arguments &arguments);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 void json_out::line_break() {
   if (!pretty_)
     return;
@@ -45,6 +47,11 @@ json_out &json_out::raw(std::string_view token) {
   separate();
   text_ += token;
   return *this;
+}
+
+json_out &json_out::floating(double number) {
+  std::string text = fmt::format("{}", number);
+  return std::isfinite(number) ? raw(text) : value(text);
 }
 
 json_out &json_out::hex(uint64_t number) {

@@ -29,6 +29,8 @@ class json_out {
   requires std::is_arithmetic_v<T> json_out &value(T number) {
     if constexpr (std::same_as<T, bool>)
       return raw(number ? "true" : "false");
+    else if constexpr (std::is_floating_point_v<T>)
+      return floating(number);
     else
       return raw(std::to_string(number));
   }
@@ -44,6 +46,7 @@ class json_out {
   json_out &open(char bracket);
   json_out &close(char bracket);
   json_out &raw(std::string_view token);
+  json_out &floating(double number);  // all digits; JSON has no infinity and no NaN: strings
   void separate();
   void line_break();
 

@@ -17,15 +17,6 @@ NRT_STATUS explain(NRT_STATUS status, const std::string &where, finding_sink &fi
   return findings.add(status, where, "{}", tool_take_error("failed without a word"));
 }
 
-// An instance the file could have been compiled for.
-std::string instance_for(std::span<const uint8_t> bytes, const kmgr_options_t &options) {
-  finding_sink ignored;
-  std::shared_ptr<const kelf_nn_t> nn;
-  if (kmgr_parse(bytes, options, ignored, &nn) != NRT_SUCCESS)
-    return "trn2.3xlarge";
-  return nn->target == KELF_TARGET_SUNDA ? "trn1.2xlarge" : "trn2.3xlarge";
-}
-
 NRT_STATUS check_instance(const std::string &instance, finding_sink &findings) {
   std::string known;
   for (const char *const *name = mock_instance_names(); *name != nullptr; name++) {
@@ -43,6 +34,14 @@ NRT_STATUS read_options(kmgr_options_t *out) {
 }
 
 }  // namespace
+
+std::string machine_instance_for(std::span<const uint8_t> bytes, const kmgr_options_t &options) {
+  finding_sink ignored;
+  std::shared_ptr<const kelf_nn_t> nn;
+  if (kmgr_parse(bytes, options, ignored, &nn) != NRT_SUCCESS)
+    return "trn2.3xlarge";
+  return nn->target == KELF_TARGET_SUNDA ? "trn1.2xlarge" : "trn2.3xlarge";
+}
 
 machine::~machine() {
   for (tensor_t *tensor : tensors_)
@@ -80,7 +79,7 @@ NRT_STATUS machine::open(const std::string &first, std::span<const uint8_t> byte
   device.mock = arguments.device ? HAL_MOCK_NEVER : HAL_MOCK_ALWAYS;
   std::string instance = arguments.instance;
   if (instance.empty() && !env_is_set("NEURON_MOCK_INSTANCE"))
-    instance = instance_for(bytes, options_);
+    instance = machine_instance_for(bytes, options_);
   if (!instance.empty())
     device.mock_instance = instance.c_str();
   status = hal_open(&device, &hal_);
@@ -183,9 +182,13 @@ NRT_STATUS machine::load(const std::vector<std::string> &paths, const machine_ar
   return NRT_SUCCESS;
 }
 
-std::string machine_text(const machine &m) {
-  const hal_identity_t &id = m.identity();
+std::string machine_text(const hal_t *hal, uint32_t lnc) {
+  const hal_identity_t &id = *hal_identity(hal);
   return fmt::format("{} {} ({}, {} device(s), driver {}, logical cores of {})", id.backend,
-                     id.instance_type, hal_arch(m.hal())->name, id.device_count, id.driver_version,
-                     m.lnc());
+                     id.instance_type, hal_arch(hal)->name, id.device_count, id.driver_version,
+                     lnc);
+}
+
+std::string machine_text(const machine &m) {
+  return machine_text(m.hal(), m.lnc());
 }

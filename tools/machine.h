@@ -77,5 +77,10 @@ class machine {
   dmem_list_t *memory_ = nullptr;
 };
 
+// An instance the file could have been compiled for.
+std::string machine_instance_for(std::span<const uint8_t> bytes,
+                                 const kmgr_options_t &options = {});
+
 // "mock trn2.3xlarge", "kernel trn2.3xlarge (driver 2.24.7.0)".
 std::string machine_text(const machine &m);
+std::string machine_text(const hal_t *hal, uint32_t lnc);

@@ -6,6 +6,7 @@
 
 #include "tools/commands.h"
 #include "tools/predict.h"
+#include "tools/run_options.h"
 #include "tools/tool.h"
 
 namespace {
@@ -62,6 +63,7 @@ struct arguments {
   std::string variable, offset, size = "1";
   memory_arguments memory;
   bool no_profiling = false;
+  run_options run;
 };
 
 constexpr const char *kDashNames = "names that begin with '-': put -- before them, or use the id";
@@ -234,6 +236,17 @@ void add_memory_command(CLI::App &app, arguments &a) {
     command->get_option("--fit")->excludes(command->get_option(other));
 }
 
+void add_run_command(CLI::App &app, arguments &a) {
+  CLI::App *command = app.add_subcommand("run", "Execute a NEFF");
+  add_file(command, &a.run.run.file);
+  run_options_add(command, &a.run, is_number(), is_number(UINT32_MAX, 1));
+  add_machine(command, a);
+  command->get_option("--core")->description(
+      "Logical core of the machine (default 0); -1: the first that is free");
+  for (const char *other : {"--seed", "--strict", "--races", "--exact-functions", "--trace"})
+    command->get_option("--device")->excludes(command->get_option(other));
+}
+
 // Compilers make variable names like "-t125_i0". In VAR's place a single dash that begins no known
 // option begins a name: options go first, then "--", then everything else in its order.
 std::vector<std::string> resolve_arguments(const CLI::App &resolve,
@@ -310,6 +323,8 @@ int dispatch(const CLI::App &app, arguments &a) {
     a.memory.profiling = !a.no_profiling;
     return command_memory(a.memory);
   }
+  if (chosen("run"))
+    return command_run(run_options_take(a.run, a.machine));
   if (chosen("plan"))
     return command_plan(a.files, a.machine);
   return command_resolve(a.file, a.variable, to_number(a.offset), to_number(a.size), a.machine);
@@ -371,6 +386,7 @@ int run(int argc, char **argv) {
   add_write_commands(app, a);
   add_placement_commands(app, a);
   add_memory_command(app, a);
+  add_run_command(app, a);
   for (CLI::App *command : app.get_subcommands([](CLI::App *) { return true; }))
     command->group("Commands");
 
