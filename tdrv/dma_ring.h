@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resolving (variable, offset) to a device address: the single funnel through which instruction and
 // descriptor translation reach the plan (seed section 5, mem-ref.md 8.8). No allocation on either
-// function. Rings themselves come with execution.
+// function. Rings are in queue_set.h.
 #pragma once
 
 #include <cstdint>

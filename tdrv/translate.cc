@@ -85,26 +85,23 @@ NRT_STATUS check_record(const stream_t *stream, const isa_record *record) {
 
 // --- addresses -----------------------------------------------------------------------------------
 
-// Bytes that a pattern touches, from its lowest: rows of `row` bytes at two steps.
+// Bytes that a pattern touches, from its lowest: rows of `row` bytes at two steps. isa_check has
+// found no count of 0.
 struct extent_t {
   int64_t below;  // of the lowest byte, relative to the pattern's start; not above 0
   uint64_t size;
+  uint64_t reach;  // what a bound lets an offset register reach, `size` without one
 };
 
 template <typename count_t>
-NRT_STATUS measure(const int32_t step[2], const count_t count[2], uint64_t unit, uint64_t row,
-                   extent_t *out) {
+extent_t measure(const int32_t step[2], const count_t count[2], uint64_t unit, uint64_t row) {
   int64_t low = 0, high = 0;
   for (int i = 0; i < 2; ++i) {
-    if (count[i] == 0) {
-      NLOG_ERROR(NLOG_TDRV, "count {} of its pattern is 0", i);
-      return NRT_INVALID;
-    }
     int64_t reach = static_cast<int64_t>(step[i]) * (count[i] - 1) * static_cast<int64_t>(unit);
     (reach < 0 ? low : high) += reach;
   }
-  *out = {low, static_cast<uint64_t>(high - low) + row};
-  return NRT_SUCCESS;
+  uint64_t size = static_cast<uint64_t>(high - low) + row;
+  return {low, size, size};
 }
 
 // A place in a variable: `offset` is where the pattern starts.
@@ -141,7 +138,8 @@ NRT_STATUS put_place(const stream_t *stream, const mem_ref_place_t *place, size_
   return io_refs_add(stream->translate->refs, &ref);
 }
 
-// An index into the DGE table. With an offset, what it reaches is checked too.
+// An index into the DGE table, and what is reached from there. An offset register is checked when
+// the record issues, against the bound; here the bound is.
 NRT_STATUS check_table(const stream_t *stream, const isa_addr8 *a, const extent_t *extent) {
   uint32_t index = isa_addr8_id(*a);
   if (stream->table == nullptr || index >= stream->table->table_length) {
@@ -149,33 +147,21 @@ NRT_STATUS check_table(const stream_t *stream, const isa_addr8 *a, const extent_
                stream->table == nullptr ? 0 : stream->table->table_length);
     return NRT_INVALID;
   }
-  if (a->mode == ISA_ADDR8_TABLE_REGISTER) {
-    if (a->offset < PROJECT_REGISTERS)
-      return NRT_SUCCESS;
-    NLOG_ERROR(NLOG_TDRV, "its offset register is {:#x}", a->offset);
-    return NRT_INVALID;
-  }
+  bool from_register = a->mode == ISA_ADDR8_TABLE_REGISTER;
+  extent_t whole = {0, extent->reach, 0};
   mem_ref_place_t ignored;
-  return resolve(stream, stream->table->var_ids[index], a->offset, extent, &ignored);
+  return resolve(stream, stream->table->var_ids[index], from_register ? 0 : a->offset,
+                 from_register ? &whole : extent, &ignored);
 }
 
-// Operand address of a record about to be appended.
+// Operand address of a record about to be appended: a variable, or else an entry of the DGE table.
 NRT_STATUS translate_addr8(const stream_t *stream, const extent_t *extent, size_t field,
                            isa_addr8 *a) {
-  switch (a->mode) {
-    case ISA_ADDR8_VARIABLE: {
-      mem_ref_place_t place;
-      NRT_STATUS status = resolve(stream, isa_addr8_id(*a), a->offset, extent, &place);
-      return status == NRT_SUCCESS ? put_place(stream, &place, field, a) : status;
-    }
-    case ISA_ADDR8_TABLE:
-    case ISA_ADDR8_TABLE_REGISTER:
-      return check_table(stream, a, extent);
-    default:
-      NLOG_ERROR(NLOG_TDRV, "address mode {:#04x} at byte {} is none this runtime translates",
-                 a->mode, field);
-      return NRT_INVALID;
-  }
+  if (a->mode != ISA_ADDR8_VARIABLE)
+    return check_table(stream, a, extent);
+  mem_ref_place_t place;
+  NRT_STATUS status = resolve(stream, isa_addr8_id(*a), a->offset, extent, &place);
+  return status == NRT_SUCCESS ? put_place(stream, &place, field, a) : status;
 }
 
 // --- one record each -----------------------------------------------------------------------------
@@ -185,9 +171,9 @@ uint64_t row_bytes(uint16_t field) {
 }
 
 // The bound of one side: how far its offset register may reach.
-NRT_STATUS add_bound(const isa_dma_bound *sizes, bool source, uint8_t bound, const extent_t *extent,
+NRT_STATUS add_bound(const isa_dma_bound *sizes, bool source, uint8_t bound, extent_t *extent,
                      isa_move *move) {
-  if ((bound & ISA_DMA_BOUND_VALID) == 0)
+  if (bound == 0)
     return NRT_SUCCESS;
   uint32_t size = source ? sizes->src_size : sizes->dst_size;
   if (extent->below < 0 || extent->size > size) {
@@ -196,14 +182,15 @@ NRT_STATUS add_bound(const isa_dma_bound *sizes, bool source, uint8_t bound, con
                extent->below < 0 ? " with a negative step" : "", size);
     return NRT_INVALID;
   }
+  extent->reach = size;
   move->dst[move->count] = bound & ISA_DMA_BOUND_REGISTER;
   move->immediate[move->count++] = static_cast<uint32_t>(size - extent->size);
   return NRT_SUCCESS;
 }
 
 // The record 0xDA that follows a bounded 0xD4.
-NRT_STATUS translate_bounds(stream_t *stream, uint32_t slot, const isa_dma *dma,
-                            const extent_t *src, const extent_t *dst) {
+NRT_STATUS translate_bounds(stream_t *stream, uint32_t slot, const isa_dma *dma, extent_t *src,
+                            extent_t *dst) {
   isa_dma_bound sizes = {};
   if (slot + 1 < stream->slots)
     read_record(stream, slot + 1, &sizes);
@@ -233,11 +220,10 @@ NRT_STATUS translate_bounds(stream_t *stream, uint32_t slot, const isa_dma *dma,
 NRT_STATUS translate_dma(stream_t *stream, uint32_t slot) {
   isa_dma dma;
   read_record(stream, slot, &dma);
-  extent_t src, dst;
-  NRT_STATUS status = measure(dma.src_step, dma.src_count, 1, row_bytes(dma.src_bytes), &src);
-  if (status == NRT_SUCCESS)
-    status = measure(dma.dst_step, dma.dst_count, 1, row_bytes(dma.dst_bytes), &dst);
-  if (status == NRT_SUCCESS && (dma.src_bound != 0 || dma.dst_bound != 0))
+  extent_t src = measure(dma.src_step, dma.src_count, 1, row_bytes(dma.src_bytes));
+  extent_t dst = measure(dma.dst_step, dma.dst_count, 1, row_bytes(dma.dst_bytes));
+  NRT_STATUS status = NRT_SUCCESS;
+  if (dma.src_bound != 0 || dma.dst_bound != 0)
     status = translate_bounds(stream, slot, &dma, &src, &dst);
   if (status == NRT_SUCCESS)
     status = translate_addr8(stream, &src, offsetof(isa_dma, src), &dma.src);
@@ -255,28 +241,20 @@ NRT_STATUS translate_dma(stream_t *stream, uint32_t slot) {
   return NRT_SUCCESS;
 }
 
-// 0xCE and 0xCD name a variable, 0xAA and 0xAB have an operand address.
 NRT_STATUS translate_tensor_move(stream_t *stream, uint32_t slot) {
   isa_tensor_move move;
   read_record(stream, slot, &move);
   uint64_t element = isa_dtype_size(move.dtype);
-  extent_t extent;
-  NRT_STATUS status = measure(move.step, move.count, element, element, &extent);
+  extent_t extent = measure(move.step, move.count, element, element);
+  mem_ref_place_t place;
+  NRT_STATUS status = resolve(stream, move.var_id, move.var_offset, &extent, &place);
+  if (status == NRT_SUCCESS)
+    status = put_place(stream, &place, offsetof(isa_tensor_move, address), &move.address);
   if (status != NRT_SUCCESS)
     return status;
-  bool load = move.h.opcode == ISA_PSEUDO_TENSOR_LOAD;
-  if (load || move.h.opcode == ISA_PSEUDO_TENSOR_STORE) {
-    mem_ref_place_t place;
-    status = resolve(stream, move.var_id, move.var_offset, &extent, &place);
-    if (status == NRT_SUCCESS)
-      status = put_place(stream, &place, offsetof(isa_tensor_move, address), &move.address);
-    move.h.opcode = load ? ISA_TENSOR_LOAD : ISA_TENSOR_STORE;
-  } else {
-    status = translate_addr8(stream, &extent, offsetof(isa_tensor_move, address), &move.address);
-  }
-  if (status == NRT_SUCCESS)
-    instr_append(&stream->out->main, &move);
-  return status;
+  move.h.opcode = move.h.opcode == ISA_PSEUDO_TENSOR_LOAD ? ISA_TENSOR_LOAD : ISA_TENSOR_STORE;
+  instr_append(&stream->out->main, &move);
+  return NRT_SUCCESS;
 }
 
 // A branch whose distance is known once all slots have their place: the target slot stands in
@@ -296,8 +274,7 @@ NRT_STATUS translate_branch(stream_t *stream, uint32_t slot) {
     return NRT_INVALID;
   }
   int64_t target = static_cast<int64_t>(slot) * ISA_RECORD_BYTES + branch.offset;
-  if (target < 0 || target % ISA_RECORD_BYTES != 0 ||
-      target > static_cast<int64_t>(stream->slots) * ISA_RECORD_BYTES) {
+  if (target < 0 || target > static_cast<int64_t>(stream->slots) * ISA_RECORD_BYTES) {
     NLOG_ERROR(NLOG_TDRV, "its target, {} bytes away, is no slot of the {} of its stream",
                branch.offset, stream->slots);
     return NRT_INVALID;
@@ -361,8 +338,6 @@ NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
     }
     case ISA_PSEUDO_TENSOR_LOAD:
     case ISA_PSEUDO_TENSOR_STORE:
-    case ISA_TENSOR_LOAD:
-    case ISA_TENSOR_STORE:
       return translate_tensor_move(stream, slot);
     case ISA_COMPARE_BRANCH:
       return translate_branch(stream, slot);
