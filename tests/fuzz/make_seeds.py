@@ -140,6 +140,67 @@ def sequences():
                                                     for n in LIST[60:]))
 
 
+# Steps of dge.cc, and its kinds of addresses.
+RECORD, REGISTER, TABLE, DESCRIPTOR, WRITE, HOLD, STEP, RING = range(8)
+MEMORY, HOST, SBUF, PSUM, EVENTS, APB, RAW = 1, 2, 3, 4, 5, 6, 7
+
+
+def at(kind, offset):
+    return bytes([kind]) + struct.pack("<Q" if kind == RAW else "<I", offset)
+
+
+def device(kind, offset):
+    return bytes([0]) + at(kind, offset)
+
+
+def entry(index, offset, register=False):
+    return bytes([2 if register else 1, index]) + struct.pack("<I", offset)
+
+
+def record(source, target, steps, rows, sizes, dtypes=(7, 7), bounds=(0, 0), poison=1, odd=0):
+    """`rows`: of both sides; one dimension."""
+    text = bytes([RECORD, poison]) + source + target
+    text += struct.pack("<iHiH", steps[0], rows, steps[1], rows) + struct.pack("<iHiH", 0, 1, 0, 1)
+    return text + struct.pack("<HH", *sizes) + bytes([*bounds, *dtypes, odd])
+
+
+def descriptor(side, slot, length, address, flags=0x0D000000, engine=0, cast=None):
+    where = bytes([DESCRIPTOR, engine + 8 * side, slot])
+    kind = bytes([2]) if cast is None else bytes([1])
+    return where + kind + struct.pack("<I", length | flags) + (bytes(cast) if cast else address)
+
+
+def doorbell(side, count, engine=0):
+    return bytes([WRITE, 0x80 + engine + 8 * side, 0]) + struct.pack("<I", count)
+
+
+def transfers():
+    lanes = 0x40000
+    put("dge", "load", record(device(MEMORY, 0), device(SBUF, 0x4000), (128, lanes), 128, (128, 128)))
+    put("dge", "store", record(device(PSUM, 0), device(HOST, 5), (0x8000, 100), 64, (64, 64)))
+    put("dge", "cast", record(device(MEMORY, 0), device(SBUF, 0), (64, lanes), 16, (64, 32), (10, 7)))
+    put("dge", "table", bytes([TABLE, 3]) + at(MEMORY, 256) + bytes([REGISTER, 9]) + struct.pack("<I", 900)
+        + bytes([REGISTER, 33]) + struct.pack("<I", 901)
+        + record(entry(3, 9, True), device(SBUF, 0), (30, 10), 4, (10, 10), bounds=(0x80 + 33, 0))
+        + record(device(SBUF, 0), entry(3, 902), (10, 30), 4, (10, 10), bounds=(0, 0xC0 + 33)))
+    put("dge", "semaphore", record(device(MEMORY, 0), device(EVENTS, 0x1800), (4, 8), 8, (4, 4)))
+    put("dge", "gap", record(device(MEMORY, 0), device(SBUF, 0x2FFF0), (32, lanes), 4, (32, 32))
+        + record(device(RAW, 1 << 52), device(MEMORY, 0), (-8, 8), 4, (8, 8)))
+    both = bytes([RING, 0, 32, RING, 8, 32])
+    pair = lambda slot, n: (descriptor(0, slot, n, at(MEMORY, 64 * slot))
+                            + descriptor(1, slot, n, at(SBUF, 64 * slot), 0x01000000))
+    rings = doorbell(1, 2) + doorbell(0, 2)
+    put("dge", "ring", both + pair(0, 64) + pair(1, 33) + rings)
+    put("dge", "held", bytes([HOLD, 4]) + both + pair(0, 64) + pair(1, 33) + rings + bytes([STEP, 0, 0] * 3)
+        + bytes([HOLD, 0]))
+    put("dge", "ring-cast", both + descriptor(0, 0, 0, b"", 0x05800000, cast=(2, 7))
+        + descriptor(0, 1, 32, at(MEMORY, 0), 0x09000000) + descriptor(1, 0, 64, at(SBUF, 0), 0x01000000)
+        + doorbell(1, 1) + doorbell(0, 2))
+    put("dge", "bell", bytes([RING, 4, 32, RING, 12, 32]) + both + bytes([HOLD, 2])
+        + descriptor(0, 0, 4, at(RAW, 0x2000000004)) + descriptor(1, 0, 4, at(APB, 0x2038), 0x01000000)
+        + doorbell(1, 1) + doorbell(0, 1) + bytes([STEP, 0, 0] * 2))
+
+
 with tempfile.TemporaryDirectory() as scratch:
     if sys.argv[3] != "--sample":
         for number, neff in enumerate(sys.argv[3:]):
@@ -152,3 +213,4 @@ with tempfile.TemporaryDirectory() as scratch:
         containers()
         arrays()
         sequences()
+        transfers()
