@@ -167,7 +167,7 @@ bool mock_register_write(mock_host *host, const mock_target_t *target, uint32_t 
   else
     mock_semaphore_write(bytes, target->offset, value);
   if (target->kind == MOCK_TARGET_CORE_EVENTS)
-    mock_core_kick(host, target->device, target->index);
+    mock_core_event_written(host, target->device, target->index, target->offset);
   return true;
 }
 

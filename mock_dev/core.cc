@@ -6,14 +6,32 @@
 
 #include <ctime>
 
+#include "mock_dev/core_pool.h"
+#include "mock_dev/core_rings.h"
 #include "mock_dev/engine.h"
 #include "mock_dev/engine_registers.h"
+#include "mock_dev/semaphore.h"
 
 namespace {
 
 constexpr uint32_t STEPS_PER_LOOK = 32;  // at the clock
 constexpr uint32_t TURN_RECORDS = 1024;
 constexpr uint64_t NS_PER_S = 1000000000;
+
+thread_local mock_core_t *current;  // the core this thread runs
+
+// A register of the core's events was written by what the core itself has set going.
+void written(mock_core_t *core, uint64_t offset) {
+  if (offset < NEURON_SEMAPHORE_READ) {
+    if (offset / 4 < MOCK_SIM_COUNTERS)
+      core->sim.events[offset / 4] = core->now;
+    return;
+  }
+  auto index = static_cast<uint32_t>(offset % (NEURON_SEMAPHORE_SET - NEURON_SEMAPHORE_READ) / 4);
+  uint64_t reg = NEURON_SEMAPHORE_READ + 4ull * index;
+  mock_sim_semaphore(&core->sim, index,
+                     static_cast<int32_t>(mock_semaphore_read(core->events, reg)), core->now);
+}
 
 bool time_over(mock_core_t *core) {
   if (--core->until_look != 0)
@@ -24,9 +42,10 @@ bool time_over(mock_core_t *core) {
 
 // One record of the engine whose turn it is, which lasts until it blocks or for TURN_RECORDS: one
 // that loops must not keep the others waiting. A core that was given back continues where it was.
-// False: no engine has moved in its last turn.
+// Packets move before that. False: no engine has moved in its last turn.
 bool ordered_step(mock_core_t *core) {
   mock_turn_t *turn = &core->turn;
+  mock_core_rings_drain(core);
   while (turn->still < ISA_ENGINE_COUNT) {
     if (mock_engine_step(core, static_cast<isa_engine_t>(turn->engine)) == MOCK_STEP_RAN) {
       turn->still = 0;
@@ -64,24 +83,28 @@ uint32_t pending_at(const mock_core_t *core, uint32_t n) {
 
 // One thing that can move, drawn from all. False: nothing can.
 bool random_step(mock_core_t *core) {
+  uint32_t rings = mock_core_rings_ready(core);
   for (;;) {
     uint32_t engines[ISA_ENGINE_COUNT], count = 0;
     for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
       if (!core->engines[e].blocked && mock_engine_enabled(&core->arch[e]))
         engines[count++] = e;
-    if (count + core->pending_count == 0)
+    uint32_t transfers = core->pending_count;
+    if (count + transfers + rings == 0)
       return false;
-    uint32_t n = draw(core, count + core->pending_count);
-    if (n >= count) {
+    uint32_t n = draw(core, count + transfers + rings);
+    if (n < count) {
+      if (mock_engine_step(core, static_cast<isa_engine_t>(engines[n])) != MOCK_STEP_RAN) {
+        core->engines[engines[n]].blocked = true;  // also when it was halted meanwhile
+        continue;
+      }
+    } else if (n < count + transfers) {
       mock_core_transfer_finish(core, pending_at(core, n - count));
-      unblock(core);
-      return true;
+    } else {
+      mock_core_rings_step(core, core->ready[n - count - transfers]);
     }
-    if (mock_engine_step(core, static_cast<isa_engine_t>(engines[n])) == MOCK_STEP_RAN) {
-      unblock(core);
-      return true;
-    }
-    core->engines[engines[n]].blocked = true;  // also when it was halted meanwhile
+    unblock(core);
+    return true;
   }
 }
 
@@ -108,15 +131,45 @@ void refuse(mock_core_t *core) {
 }
 
 // What was under way before a reset of the core is void.
-void begin(mock_core_t *core) {
+void forget(mock_core_t *core) {
   uint32_t resets = __atomic_load_n(&core->device->engine_resets[core->index], __ATOMIC_ACQUIRE);
-  if (resets != core->resets) {
-    core->resets = resets;
-    mock_core_transfers_drop(core);
-  }
+  if (resets == core->resets)
+    return;
+  core->resets = resets;
+  mock_core_transfers_drop(core);
+  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
+    if (!mock_engine_enabled(&core->arch[e]))
+      __atomic_store_n(&core->arch[e].active, 0, __ATOMIC_RELAXED);
+}
+
+void begin(mock_core_t *core) {
+  forget(core);
   if (!mock_core_active(core->device, core->index))
     mock_sim_align(&core->sim);
+  mock_core_rings_hold(core);
   unblock(core);
+}
+
+mock_core_result_t run(mock_core_t *core) {
+  for (;;) {
+    if (core->options.seed == 0 ? ordered_step(core) : random_step(core)) {
+      if (time_over(core))
+        return MOCK_CORE_TIME_OVER;
+      continue;
+    }
+    core->turn = {};
+    if (__atomic_exchange_n(&core->run, MOCK_RUN_BUSY, __ATOMIC_ACQ_REL) == MOCK_RUN_AGAIN) {
+      unblock(core);
+      continue;
+    }
+    forget(core);
+    if (mock_core_active(core->device, core->index))
+      return MOCK_CORE_QUIET;
+    mock_core_rings_release(core);
+    if (__atomic_load_n(&core->run, __ATOMIC_ACQUIRE) == MOCK_RUN_BUSY)
+      return MOCK_CORE_QUIET;
+    mock_core_rings_hold(core);
+  }
 }
 
 }  // namespace
@@ -137,18 +190,18 @@ bool mock_core_active(const mock_device_t *device, uint32_t core) {
 mock_core_result_t mock_core_run(mock_core_t *core, uint64_t stop_at) {
   core->stop_at = stop_at;
   core->until_look = STEPS_PER_LOOK;
+  current = core;
   if (!window_open(core))
     refuse(core);
   begin(core);
-  for (;;) {
-    if (core->options.seed == 0 ? ordered_step(core) : random_step(core)) {
-      if (time_over(core))
-        return MOCK_CORE_TIME_OVER;
-      continue;
-    }
-    core->turn = {};
-    if (__atomic_exchange_n(&core->run, MOCK_RUN_BUSY, __ATOMIC_ACQ_REL) != MOCK_RUN_AGAIN)
-      return MOCK_CORE_QUIET;
-    unblock(core);
-  }
+  mock_core_result_t result = run(core);
+  current = nullptr;
+  return result;
+}
+
+void mock_core_event_written(mock_host *host, uint32_t device, uint32_t core, uint64_t offset) {
+  mock_core_t *own = current;
+  if (own != nullptr && own->host == host && own->device->index == device && own->index == core)
+    written(own, offset);
+  mock_core_kick(host, device, core);
 }

@@ -14,6 +14,7 @@
 #include "mock_dev/host.h"
 #include "mock_dev/pe.h"
 #include "mock_dev/sim_time.h"
+#include "mock_dev/udma.h"
 
 struct mock_watch_t;  // for the race checker and strict mode (watch.h)
 
@@ -40,8 +41,9 @@ struct mock_pending_t {
 struct mock_engine_run_t {
   const uint8_t *code;  // fetch cursor: host pointer to device address code_begin
   uint64_t code_begin, code_end;
-  bool blocked;       // its record waits, nothing has changed since
-  const char *fault;  // why it stopped, static text
+  bool blocked;          // its record waits, nothing has changed since
+  uint64_t pause_until;  // CLOCK_MONOTONIC in ns; 0: no pause
+  const char *fault;     // why it stopped, static text
   uint64_t fault_pc;
   isa_record fault_record;
 };
@@ -83,6 +85,13 @@ struct mock_core_t {
   void *trace_user;
 
   mock_core_names_t names;  // under the lock of the machine's execution
+
+  bool held;          // its DMA engines wait for this scheduler
+  uint32_t rings;     // atomic: they may have something to do
+  uint64_t now;       // simulated time of what is being done, ps
+  uint64_t doorbell;  // of the last scalar store
+  uint64_t ring_clock[NEURON_DMA_ENGINES_PER_CORE];
+  mock_udma_ref_t ready[MOCK_UDMA_CORE_QUEUES];
 
   uint32_t pending_count;
   mock_pending_t pending[MOCK_CORE_TRANSFERS];

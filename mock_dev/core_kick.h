@@ -10,3 +10,9 @@ struct mock_host;
 // Device on the machine, core on the device. Called with or without a DMA lock held, from any
 // thread: takes no lock of devices, starts nothing on the caller's thread, allocates nothing.
 void mock_core_kick(mock_host *host, uint32_t device, uint32_t core);
+
+// The same after a write to a register of its event block.
+void mock_core_event_written(mock_host *host, uint32_t device, uint32_t core, uint64_t offset);
+
+// The same when one of its held DMA engines has been given descriptors.
+void mock_core_kick_rings(mock_host *host, uint32_t device, uint32_t core);

@@ -182,15 +182,12 @@ void mock_exec_stop(mock_exec_t *exec) {
     pthread_join(exec->threads[i], nullptr);
 }
 
-void mock_core_kick(mock_host *host, uint32_t device, uint32_t core_index) {
+namespace {
+
+// Makes the core runnable, or tells the thread that runs it to look again.
+void wake(mock_host *host, uint32_t device, uint32_t core_index) {
   mock_exec_t *exec = host->exec;
   mock_core_t *core = mock_core_at(host, device, core_index);
-  if (core == nullptr || !is_own(exec))
-    return;
-  const mock_engine_t *engines = mock_host_device(host, device)->engines[core_index];
-  if (std::none_of(engines, engines + ISA_ENGINE_COUNT,
-                   [](const mock_engine_t &e) { return mock_engine_enabled(&e); }))
-    return;
   // Always a read-modify-write, so that whoever runs the core next sees what was written.
   uint32_t seen = __atomic_load_n(&core->run, __ATOMIC_ACQUIRE);
   while (seen != MOCK_RUN_NONE) {
@@ -210,6 +207,25 @@ void mock_core_kick(mock_host *host, uint32_t device, uint32_t core_index) {
   __atomic_exchange_n(&core->run, MOCK_RUN_QUEUED, __ATOMIC_ACQ_REL);
   queue_push(exec, core);
   announce(exec);
+}
+
+}  // namespace
+
+void mock_core_kick(mock_host *host, uint32_t device, uint32_t core_index) {
+  if (mock_core_at(host, device, core_index) == nullptr || !is_own(host->exec))
+    return;
+  const mock_engine_t *engines = mock_host_device(host, device)->engines[core_index];
+  if (std::any_of(engines, engines + ISA_ENGINE_COUNT,
+                  [](const mock_engine_t &e) { return mock_engine_enabled(&e); }))
+    wake(host, device, core_index);
+}
+
+void mock_core_kick_rings(mock_host *host, uint32_t device, uint32_t core_index) {
+  mock_core_t *core = mock_core_at(host, device, core_index);
+  if (core == nullptr || !is_own(host->exec))
+    return;
+  __atomic_store_n(&core->rings, 1, __ATOMIC_RELEASE);
+  wake(host, device, core_index);
 }
 
 int mock_core_wait(mock_host_t *host, uint32_t device, uint32_t core_index, uint64_t timeout_ns) {

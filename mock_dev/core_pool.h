@@ -11,8 +11,8 @@
 
 struct mock_core_t;
 
-// -ENOMEM. Threads are made when there is work for them.
-int mock_exec_create(mock_host *host);
+// -EINVAL: more threads than there can be; -ENOMEM. Threads are made when there is work for them.
+int mock_exec_create(mock_host *host, const mock_dev_options_t *options);
 // Ends the threads. NULL of a machine that was never made is fine.
 void mock_exec_destroy(mock_host *host);
 

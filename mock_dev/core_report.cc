@@ -78,7 +78,7 @@ bool record_at(const mock_core_t *core, uint64_t pc, isa_record *record) {
 void add_engine(text_t *text, const mock_core_t *core, uint32_t e) {
   const mock_engine_t *arch = &core->arch[e];
   const mock_engine_run_t *run = &core->engines[e];
-  uint32_t status = __atomic_load_n(&arch->status, __ATOMIC_ACQUIRE);
+  uint32_t status = mock_engine_status(arch);
   add(text, "%s: ", isa_engine_name(e));
   if (status == PROJECT_ENGINE_HALTED)
     return add(text, "halted\n");
@@ -121,9 +121,9 @@ size_t mock_core_report(mock_host_t *host, uint32_t device, uint32_t core_index,
   if (core == nullptr)
     return 0;
   mock_exec_hold_t hold(host->exec);
-  if (core->window == nullptr || __atomic_load_n(&core->run, __ATOMIC_ACQUIRE) != MOCK_RUN_NONE) {
-    add(&t, "core %u of device %u: %s\n", core_index, device,
-        core->window == nullptr ? "has not run yet" : "runs");
+  bool runs = __atomic_load_n(&core->run, __ATOMIC_ACQUIRE) != MOCK_RUN_NONE;
+  if (runs || core->window == nullptr) {
+    add(&t, "core %u of device %u: %s\n", core_index, device, runs ? "runs" : "has not run yet");
     return t.length;
   }
   for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)

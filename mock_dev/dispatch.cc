@@ -214,10 +214,9 @@ long dispatch(mock_host *host, int32_t tgid, const mock_file_info_t *file, uint3
 }  // namespace
 
 uint32_t mock_request_by_name(const char *name, size_t length) {
-  if (length == strlen("RESET") && memcmp(name, "RESET", length) == 0)
-    return MOCK_FAULT_RESET;
-  if (length == strlen("MAILBOX") && memcmp(name, "MAILBOX", length) == 0)
-    return MOCK_FAULT_MAILBOX;
+  uint32_t event = mock_fault_by_name(name, length);
+  if (event != 0)
+    return event;
   for (const row_t &row : ROWS)
     if (strlen(row.name) == length && memcmp(row.name, name, length) == 0)
       return row.request;

@@ -6,5 +6,5 @@
 #include <cstdint>
 
 // Request value of a name as in uapi.md without the prefix ("MEM_ALLOC_V2MT64"), MOCK_FAULT_* of
-// "RESET" and "MAILBOX"; 0: unknown.
+// the name of an event (fault.h); 0: unknown.
 uint32_t mock_request_by_name(const char *name, size_t length);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/kernel_log.h"
@@ -88,6 +89,18 @@ void trace(const mock_exec_record_t *x, const isa_record *record) {
   x->core->trace(x->core->trace_user, &event);
 }
 
+// A pause of the fault plan, a millisecond of it. False: it is over.
+bool pause(mock_core_t *core, mock_engine_run_t *run) {
+  constexpr timespec MS = {0, 1000000};
+  if (mock_clock_ns() >= run->pause_until) {
+    run->pause_until = 0;
+    return false;
+  }
+  nanosleep(&MS, nullptr);
+  core->until_look = 1;
+  return true;
+}
+
 const char *execute(mock_exec_record_t *x) {
   mock_record_fn control = mock_engine_control_find(x->record->h.opcode);
   return control != nullptr ? control(x) : compute(x);
@@ -114,6 +127,8 @@ mock_step_t mock_engine_step(mock_core_t *core, isa_engine_t engine) {
   mock_engine_run_t *run = &core->engines[engine];
   if (!mock_engine_enabled(arch))
     return MOCK_STEP_IDLE;
+  if (run->pause_until != 0 && pause(core, run))
+    return MOCK_STEP_RAN;
   uint64_t pc = mock_engine_pc(arch);
   isa_record record = {};
   const uint8_t *code = fetch(core, run, pc);
@@ -147,6 +162,7 @@ mock_step_t mock_engine_step(mock_core_t *core, isa_engine_t engine) {
                           start + mock_sim_record_ps(0),
                           PROJECT_ERROR_SEQUENCER,
                           false};
+  core->now = x.end;
   why = execute(&x);
   if (why != nullptr) {
     mock_engine_fault(core, engine, pc, &record, x.error, why);

@@ -64,6 +64,7 @@ const char *mock_scalar_store(mock_exec_record_t *x, uint64_t address, uint32_t 
                               uint64_t value) {
   mock_host *host = x->core->host;
   mock_target_t target;
+  x->core->doorbell = x->end;
   const char *why = open(x, address, size, true, &target);
   if (why != nullptr)
     return why;

@@ -41,7 +41,7 @@ uint32_t mock_engine_register_read(const mock_device_t *device, uint32_t core, u
     case PROJECT_ENGINE_CONTROL:
       return __atomic_load_n(&engine->control, __ATOMIC_ACQUIRE);
     case PROJECT_ENGINE_STATUS:
-      return __atomic_load_n(&engine->status, __ATOMIC_ACQUIRE);
+      return mock_engine_status(engine);
     case PROJECT_ENGINE_TABLES_LOW:
       return half_get(&engine->tables, false);
     case PROJECT_ENGINE_TABLES_HIGH:
@@ -76,7 +76,7 @@ void mock_engine_register_write(mock_host *host, mock_device_t *device, uint32_t
   }
 }
 
-void mock_engine_reset(mock_device_t *device, uint32_t core) {
+void mock_engine_reset(mock_host *host, mock_device_t *device, uint32_t core) {
   for (mock_engine_t &engine : device->engines[core]) {
     mock_engine_stop(&engine, PROJECT_ENGINE_HALTED);
     __atomic_store_n(&engine.active, 0, __ATOMIC_RELAXED);
@@ -84,4 +84,6 @@ void mock_engine_reset(mock_device_t *device, uint32_t core) {
     __atomic_store_n(&engine.tables, 0, __ATOMIC_RELAXED);
   }
   __atomic_fetch_add(&device->engine_resets[core], 1, __ATOMIC_RELEASE);
+  if (device->udma_hold[core] != MOCK_UDMA_FREE)
+    mock_core_kick_rings(host, device->index, core);  // lets them go
 }

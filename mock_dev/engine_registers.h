@@ -13,10 +13,17 @@ void mock_engine_register_write(mock_host *host, mock_device_t *device, uint32_t
                                 uint64_t offset, uint32_t value);
 
 // All engines of a core halted, registers zero, what was under way forgotten.
-void mock_engine_reset(mock_device_t *device, uint32_t core);
+// DMA lock held.
+void mock_engine_reset(mock_host *host, mock_device_t *device, uint32_t core);
 
 inline bool mock_engine_enabled(const mock_engine_t *engine) {
   return __atomic_load_n(&engine->control, __ATOMIC_ACQUIRE) != 0;
+}
+// A record that was being executed when the engine was halted may have left another status.
+inline uint32_t mock_engine_status(const mock_engine_t *engine) {
+  uint32_t status = __atomic_load_n(&engine->status, __ATOMIC_ACQUIRE);
+  return mock_engine_enabled(engine) || status == PROJECT_ENGINE_FAULTED ? status
+                                                                         : PROJECT_ENGINE_HALTED;
 }
 inline uint64_t mock_engine_pc(const mock_engine_t *engine) {
   return __atomic_load_n(&engine->pc, __ATOMIC_RELAXED);

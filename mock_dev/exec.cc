@@ -35,12 +35,16 @@ bool condition_init(pthread_cond_t *condition) {
 
 }  // namespace
 
-int mock_exec_create(mock_host *host) {
+int mock_exec_create(mock_host *host, const mock_dev_options_t *options) {
+  if (options->threads > MOCK_EXEC_MAX_THREADS)
+    return -EINVAL;
   mock_exec_t *exec = new (std::nothrow) mock_exec_t();
   if (exec == nullptr)
     return -ENOMEM;
   exec->process = mock_fork_generation();
-  exec->thread_limit = cpus();
+  exec->thread_limit = options->threads != 0 ? options->threads : cpus();
+  exec->options = {options->seed, options->poison ? 1u : 0u, options->races ? 1u : 0u,
+                   options->exact_functions ? 1u : 0u};
   exec->generation = 1;
   const mock_state_t *state = host->state;
   exec->cores = state->cores;

@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/fault.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <iterator>
 
 namespace {
 
 constexpr int MAX_ERRNO = 4095;  // what the kernel can return as an error
+
+struct event_t {
+  const char *name;
+  uint32_t event;
+};
+constexpr event_t EVENTS[] = {
+    {"RESET", MOCK_FAULT_RESET},
+    {"MAILBOX", MOCK_FAULT_MAILBOX},
+    {"NOTIFICATION", MOCK_FAULT_NOTIFICATION},
+    {"NQ_OVERFLOW", MOCK_FAULT_NQ_OVERFLOW},
+    {"DMA_ABORT", MOCK_FAULT_DMA_ABORT},
+    {"ERROR_RECORD", MOCK_FAULT_ERROR_RECORD},
+    {"ENGINE", MOCK_FAULT_ENGINE},
+    {"SLOW", MOCK_FAULT_SLOW},
+};
 
 // "Any request" stands for no event.
 int next_fault(mock_host *host, uint32_t what) {
@@ -38,11 +56,23 @@ int mock_faults_check(const mock_fault_t *faults, size_t count) {
 }
 
 bool mock_fault_is_event(uint32_t request) {
-  return request == MOCK_FAULT_RESET || request == MOCK_FAULT_MAILBOX;
+  return std::any_of(std::begin(EVENTS), std::end(EVENTS),
+                     [=](const event_t &e) { return e.event == request; });
+}
+
+uint32_t mock_fault_by_name(const char *name, size_t length) {
+  for (const event_t &e : EVENTS)
+    if (strlen(e.name) == length && memcmp(e.name, name, length) == 0)
+      return e.event;
+  return 0;
 }
 
 bool mock_fault_event(mock_host *host, uint32_t event) {
   return next_fault(host, event) != 0;
+}
+
+uint32_t mock_fault_event_number(mock_host *host, uint32_t event) {
+  return static_cast<uint32_t>(-next_fault(host, event));
 }
 
 int mock_fault_next(mock_host *host, uint32_t request) {

@@ -78,7 +78,7 @@ void mock_firmware_reset(mock_host *host, mock_device_t *device, uint32_t cores)
     if ((cores >> core & 1) == 0)
       continue;
     clear_events(bytes + mock_memory_core_offset(state, core) + NEURON_BAR0_EVENT_OFFSET);
-    mock_engine_reset(device, core);
+    mock_engine_reset(host, device, core);
     for (uint32_t t = 0; t < share; ++t)
       clear_events(bytes + mock_memory_top_sp_offset(state, core * share + t));
   }

@@ -211,7 +211,7 @@ int host_build(mock_host *host, const mock_dev_options_t *options) {
   if (rc == 0)
     rc = mock_set_faults(host, options->faults, options->fault_count);
   if (rc == 0)
-    rc = mock_exec_create(host);
+    rc = mock_exec_create(host, options);
   return rc != 0 || options->sysfs_dir == nullptr
              ? rc
              : mock_sysfs_tree_create(host, options->sysfs_dir);

@@ -28,6 +28,14 @@ typedef struct mock_host mock_host_t;
 /* Things inside the device that can go wrong, in place of a request; the errno is not looked at. */
 #define MOCK_FAULT_RESET 0xffffff01u   /* a reset fails: its READY says 1 */
 #define MOCK_FAULT_MAILBOX 0xffffff02u /* the firmware does not answer: EPERM */
+/* Execution. Where it says so the errno is a number with another meaning. */
+#define MOCK_FAULT_NOTIFICATION 0xffffff03u /* the nth notification record is lost */
+#define MOCK_FAULT_NQ_OVERFLOW 0xffffff04u  /* the nth record finds its queue full */
+#define MOCK_FAULT_DMA_ABORT 0xffffff05u    /* the nth doorbell stops its DMA engine */
+#define MOCK_FAULT_ERROR_RECORD \
+  0xffffff06u /* with the nth END comes an error record; errno: its type (project_error_t) */
+#define MOCK_FAULT_ENGINE 0xffffff07u /* the engine of the nth START stops with an error record */
+#define MOCK_FAULT_SLOW 0xffffff08u   /* the engine of the nth START pauses; errno: milliseconds */
 
 /* Makes one ioctl fail: the nth matching call (1 = the next one) answers with -error. */
 typedef struct mock_fault {
@@ -48,17 +56,22 @@ typedef struct mock_dev_options {
   size_t fault_count;
   const char *sysfs_dir; /* where the sysfs files are written as a tree; NULL = nowhere */
   bool no_reset;         /* driver parameter: resets succeed and do nothing */
-  uint32_t reset_ms;     /* how long a reset takes */
+  /* Execution: what mock_exec_options_t (exec.h) holds at first; its strict switch is `poison`. */
+  uint64_t seed;
+  bool races, exact_functions;
+  uint32_t threads;  /* that run cores, at most; 0 = one per CPU */
+  uint32_t reset_ms; /* how long a reset takes */
 } mock_dev_options_t;
 
 /*
  * Fills *out from the environment: NEURON_MOCK_INSTANCE, NEURON_MOCK_DRIVER_VERSION,
  * NEURON_MOCK_API_RANGE=min-max, NEURON_MOCK_HIDE_FEATURES=mask, NEURON_MOCK_HBM_SIZE=bytes (suffix
  * K, M, G), NEURON_MOCK_STRICT=1, NEURON_MOCK_NO_RESET=1, NEURON_MOCK_RESET_MS=number,
- * NEURON_MOCK_FAULT=REQUEST:NTH:ERRNO[+][,...] (REQUEST as in uapi.md without the prefix, RESET,
- * MAILBOX or "*"), NEURON_MOCK_SYSFS_DIR=directory. Returns 0, or -EINVAL with a sentence in
- * `error` naming the variable, the value and what is accepted. Strings point into static storage
- * valid until the next call.
+ * NEURON_MOCK_FAULT=REQUEST:NTH:ERRNO[+][,...] (REQUEST as in uapi.md without the prefix, the
+ * name of an event, or "*"), NEURON_MOCK_SYSFS_DIR=directory, NEURON_MOCK_SEED=number,
+ * NEURON_MOCK_RACES=1, NEURON_MOCK_EXACT_FUNCTIONS=1, NEURON_MOCK_THREADS=number. Returns 0, or
+ * -EINVAL with a sentence in `error` naming the variable, the value and what is accepted. Strings
+ * point into static storage valid until the next call.
  */
 int mock_dev_options_from_env(mock_dev_options_t *out, char *error, size_t error_size);
 

@@ -65,13 +65,16 @@ void mock_notify(mock_host *host, mock_device_t *device, uint32_t core, uint32_t
                  project_notification_t record) {
   if (queue >= NEURON_NQ_QUEUES_PER_TYPE)
     return;
+  if (mock_fault_event(host, MOCK_FAULT_NOTIFICATION))
+    return;
+  bool full = mock_fault_event(host, MOCK_FAULT_NQ_OVERFLOW);
   uint32_t unit = mock_nq_unit_core(core);
   mock_guard_t guard(&device->lock);
   mock_nq_registers_t *q = &device->nq_registers[unit][queue];
   if (q->size < RECORD || q->size % RECORD != 0 || q->tail >= q->size)
     return;
   uint32_t next = q->tail + RECORD == q->size ? 0 : q->tail + RECORD;
-  if (next == q->head)
+  if (full || next == q->head)
     return overflow(host, device, unit, q);
   uint8_t *slot = slot_bytes(host, device, q, q->tail);
   if (slot == nullptr || reinterpret_cast<uintptr_t>(slot) % sizeof(uint64_t) != 0)

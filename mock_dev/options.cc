@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "mock_dev/dispatch.h"
+#include "mock_dev/exec_state.h"
 #include "mock_dev/fault.h"
 #include "mock_dev/instance.h"
 #include "mock_dev/mock_dev.h"
@@ -140,16 +141,38 @@ int read_switch(const char *name, bool *out, const complaint_t *error) {
   return 0;
 }
 
-int read_reset_ms(mock_dev_options_t *out, const complaint_t *error) {
-  const char *value = env_of("NEURON_MOCK_RESET_MS");
-  uint64_t ms;
+int read_number(const char *name, uint64_t min, uint64_t max, uint64_t *out,
+                const complaint_t *error) {
+  const char *value = env_of(name);
+  uint64_t n;
   const char *at = value;
   if (value == nullptr)
     return 0;
-  if (!number_take(&at, &ms) || *at != '\0' || ms > MOCK_MAX_RESET_MS)
-    return fail(error, "NEURON_MOCK_RESET_MS=%s: accepted are 0 to %u", value, MOCK_MAX_RESET_MS);
-  out->reset_ms = static_cast<uint32_t>(ms);
+  if (!number_take(&at, &n) || *at != '\0' || n < min || n > max)
+    return fail(error, "%s=%s: accepted are %llu to %llu", name, value,
+                static_cast<unsigned long long>(min), static_cast<unsigned long long>(max));
+  *out = n;
   return 0;
+}
+
+int read_reset_ms(mock_dev_options_t *out, const complaint_t *error) {
+  uint64_t ms = 0;
+  int rc = read_number("NEURON_MOCK_RESET_MS", 0, MOCK_MAX_RESET_MS, &ms, error);
+  out->reset_ms = static_cast<uint32_t>(ms);
+  return rc;
+}
+
+int read_execution(mock_dev_options_t *out, const complaint_t *error) {
+  uint64_t threads = 0;
+  int rc = read_number("NEURON_MOCK_SEED", 0, UINT64_MAX, &out->seed, error);
+  if (rc == 0)
+    rc = read_number("NEURON_MOCK_THREADS", 1, MOCK_EXEC_MAX_THREADS, &threads, error);
+  if (rc == 0)
+    rc = read_switch("NEURON_MOCK_RACES", &out->races, error);
+  if (rc == 0)
+    rc = read_switch("NEURON_MOCK_EXACT_FUNCTIONS", &out->exact_functions, error);
+  out->threads = static_cast<uint32_t>(threads);
+  return rc;
 }
 
 // One REQUEST:NTH:ERRNO[+], moving *at past it.
@@ -190,7 +213,8 @@ int read_faults(mock_dev_options_t *out, const complaint_t *error) {
     if (!fault_take(&at, &fault_list[count]) || (*at != '\0' && *at != ','))
       return fail(error,
                   "NEURON_MOCK_FAULT entry %.*s: accepted is REQUEST:NTH:ERRNO[+], for example "
-                  "MEM_ALLOC_V2MT64:3:12, with * for any request, RESET or MAILBOX, NTH from 1, "
+                  "MEM_ALLOC_V2MT64:3:12, with * for any request, or RESET, MAILBOX, NOTIFICATION, "
+                  "NQ_OVERFLOW, DMA_ABORT, ERROR_RECORD, ENGINE, SLOW, NTH from 1, "
                   "ERRNO 1 to 4095",
                   static_cast<int>(strcspn(entry, ",")), entry);
     ++count;
@@ -223,6 +247,8 @@ int mock_dev_options_from_env(mock_dev_options_t *out, char *error, size_t error
     rc = read_switch("NEURON_MOCK_NO_RESET", &out->no_reset, &e);
   if (rc == 0)
     rc = read_reset_ms(out, &e);
+  if (rc == 0)
+    rc = read_execution(out, &e);
   if (rc == 0)
     rc = read_text("NEURON_MOCK_SYSFS_DIR", sysfs_text, sizeof(sysfs_text), &out->sysfs_dir, &e);
   return rc != 0 ? rc : read_faults(out, &e);

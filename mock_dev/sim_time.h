@@ -12,7 +12,8 @@
 constexpr uint64_t MOCK_SIM_CYCLE_PS = 714;  // 1.4 GHz
 constexpr uint64_t MOCK_SIM_ISSUE_CYCLES = 64;
 constexpr uint64_t MOCK_SIM_DMA_LATENCY_PS = 2000000;
-constexpr uint64_t MOCK_SIM_DMA_BYTE_PS = 10;  // 100 GB/s
+constexpr uint64_t MOCK_SIM_DMA_BYTE_PS = 10;  // 100 GB/s, of rings for 16 engines together
+constexpr uint64_t MOCK_SIM_PACKET_PS = 64000;
 
 constexpr uint32_t MOCK_SIM_COUNTERS = 256;
 constexpr uint32_t MOCK_SIM_HISTORY = 128;
@@ -42,6 +43,10 @@ uint64_t mock_sim_reached(const mock_sim_t *sim, uint32_t index, uint8_t mode, i
 
 inline uint64_t mock_sim_record_ps(uint64_t elements_per_lane) {
   return (MOCK_SIM_ISSUE_CYCLES + elements_per_lane) * MOCK_SIM_CYCLE_PS;
+}
+// A packet of a ring on one of 16 DMA engines, without the latency.
+inline uint64_t mock_sim_packet_ps(uint64_t bytes) {
+  return MOCK_SIM_PACKET_PS + bytes * MOCK_SIM_DMA_BYTE_PS * 16;
 }
 inline uint64_t mock_sim_transfer_ps(uint64_t bytes) {
   return MOCK_SIM_DMA_LATENCY_PS + bytes * MOCK_SIM_DMA_BYTE_PS;

@@ -5,6 +5,9 @@
 #include <cstring>
 
 #include "mock_dev/chunk.h"
+#include "mock_dev/core_kick.h"
+#include "mock_dev/fault.h"
+#include "mock_dev/notify.h"
 
 namespace {
 
@@ -107,6 +110,10 @@ bool doorbell(mock_udma_work_t *work, uint32_t engine, uint32_t queue, uint64_t 
     return true;
   if (!chain(work, count))
     return false;
+  if (mock_fault_event(work->host, MOCK_FAULT_DMA_ABORT)) {
+    mock_udma_abort(work, engine);
+    return true;
+  }
   uint32_t length = mock_udma_get(work, engine, queue_base + NEURON_UDMA_LENGTH);
   uint32_t tail = mock_udma_get(work, engine, queue_base + NEURON_UDMA_TAIL);
   int64_t pending = mock_udma_pending_in(work, engine, queue_base);
@@ -251,7 +258,8 @@ void mock_udma_work_push(mock_udma_work_t *work, uint32_t engine, uint32_t queue
   if (hold == MOCK_UDMA_HELD_POISONED)
     mock_udma_poison_new(work, engine, queue);
   if (hold != MOCK_UDMA_FREE)
-    return;
+    return mock_core_kick_rings(work->host, work->device->index,
+                                engine / NEURON_DMA_ENGINES_PER_CORE);
   uint32_t n = engine * NEURON_DMA_QUEUES_PER_ENGINE + queue;
   uint64_t bit = 1ull << (n % 64);
   if ((work->queued[n / 64] & bit) != 0)
@@ -268,6 +276,10 @@ bool mock_udma_apply(mock_udma_work_t *work, const mock_target_t *target, uint32
 }
 
 void mock_udma_abort(mock_udma_work_t *work, uint32_t engine) {
+  uint32_t core = engine / NEURON_DMA_ENGINES_PER_CORE;
+  if (core < work->host->state->cores)
+    mock_notify_error(work->host, work->device, core, PROJECT_ERROR_DMA_ABORT,
+                      ISA_ENGINE_COUNT + engine % NEURON_DMA_ENGINES_PER_CORE, 0, 0);
   for (uint64_t side : MOCK_UDMA_SIDES)
     mock_udma_put(work, engine, side + NEURON_UDMA_STATE, NEURON_UDMA_STATE_ABORT * STATE_FIELDS);
 }

@@ -175,8 +175,10 @@ struct cores_t : machine_t {
   chunk_t code, data;
   uint8_t *code_bytes, *data_bytes;
 
-  explicit cores_t(const char *instance = "trn2.3xlarge")
-      : machine_t(instance), v2(strcmp(instance, "trn2.3xlarge") != 0) {
+  explicit cores_t(const char *instance = "trn2.3xlarge") : cores_t(of(instance)) {}
+  explicit cores_t(const mock_dev_options_t &options)
+      : machine_t(options),
+        v2(options.instance != nullptr && strcmp(options.instance, "trn2.3xlarge") != 0) {
     code = alloc(*this, {.size = 64 * STREAM});
     data = alloc(*this, {.size = 1 << 20});
     code_bytes = static_cast<uint8_t *>(mock_dram(host, 0, code.pa, 64 * STREAM));

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "mock_dev/exec.h"
 #include "mock_dev/memfd.h"
 #include "tests/mock_dev/mock_fixture.h"
 
@@ -64,7 +65,13 @@ TEST(Options, FromEnvironment) {
   v.set("NEURON_MOCK_STRICT", "1");
   v.set("NEURON_MOCK_NO_RESET", "1");
   v.set("NEURON_MOCK_RESET_MS", "250");
-  v.set("NEURON_MOCK_FAULT", "MEM_ALLOC_V2:2:12,*:5:5+,RESET:1:5,MAILBOX:3:110+");
+  v.set("NEURON_MOCK_FAULT",
+        "MEM_ALLOC_V2:2:12,*:5:5+,RESET:1:5,MAILBOX:3:110+,NOTIFICATION:1:1,NQ_OVERFLOW:1:1,"
+        "DMA_ABORT:1:1,ERROR_RECORD:2:1,ENGINE:1:1,SLOW:1:20");
+  v.set("NEURON_MOCK_SEED", "0xFFFFFFFFFFFFFFFF");
+  v.set("NEURON_MOCK_RACES", "1");
+  v.set("NEURON_MOCK_EXACT_FUNCTIONS", "1");
+  v.set("NEURON_MOCK_THREADS", "3");
   mock_dev_options_t o;
   char error[256] = "";
   ASSERT_EQ(mock_dev_options_from_env(&o, error, sizeof(error)), 0) << error;
@@ -77,7 +84,15 @@ TEST(Options, FromEnvironment) {
   EXPECT_TRUE(o.poison);
   EXPECT_TRUE(o.no_reset);
   EXPECT_EQ(o.reset_ms, 250u);
-  ASSERT_EQ(o.fault_count, 4u);
+  EXPECT_EQ(o.seed, UINT64_MAX);
+  EXPECT_TRUE(o.races);
+  EXPECT_TRUE(o.exact_functions);
+  EXPECT_EQ(o.threads, 3u);
+  ASSERT_EQ(o.fault_count, 10u);
+  const uint32_t events[] = {MOCK_FAULT_NOTIFICATION, MOCK_FAULT_NQ_OVERFLOW, MOCK_FAULT_DMA_ABORT,
+                             MOCK_FAULT_ERROR_RECORD, MOCK_FAULT_ENGINE,      MOCK_FAULT_SLOW};
+  for (uint32_t i = 0; i < 6; ++i)
+    EXPECT_EQ(o.faults[4 + i].request, events[i]);
   EXPECT_EQ(o.faults[2].request, MOCK_FAULT_RESET);
   EXPECT_EQ(o.faults[3].request, MOCK_FAULT_MAILBOX);
   EXPECT_EQ(o.faults[0].request, 0x80084E66u);
@@ -88,6 +103,12 @@ TEST(Options, FromEnvironment) {
   EXPECT_TRUE(o.faults[1].sticky);
   o.fault_count = 0;
   machine_t m(o);
+  mock_exec_options_t exec = {};
+  mock_exec_options_get(m.host, &exec);
+  EXPECT_EQ(exec.seed, UINT64_MAX);
+  EXPECT_EQ(exec.strict, 1u);
+  EXPECT_EQ(exec.races, 1u);
+  EXPECT_EQ(exec.exact_functions, 1u);
   neuron_ioctl_compatible_version version = {};
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_COMPATIBLE_VERSION, &version), 0);
   EXPECT_EQ(version.min, 6u);
@@ -118,6 +139,11 @@ TEST(Options, BadValues) {
       {"NEURON_MOCK_NO_RESET", "2", "0 and 1"},
       {"NEURON_MOCK_RESET_MS", "600001", "0 to 600000"},
       {"NEURON_MOCK_RESET_MS", "soon", "0 to 600000"},
+      {"NEURON_MOCK_SEED", "-1", "0 to 18446744073709551615"},
+      {"NEURON_MOCK_THREADS", "0", "1 to 64"},
+      {"NEURON_MOCK_THREADS", "65", "1 to 64"},
+      {"NEURON_MOCK_RACES", "on", "0 and 1"},
+      {"NEURON_MOCK_EXACT_FUNCTIONS", "2", "0 and 1"},
       {"NEURON_MOCK_FAULT", "RESETS:1:5", "RESET"},
       {"NEURON_MOCK_FAULT", "MEM_ALOC:1:12", "REQUEST:NTH:ERRNO"},
       {"NEURON_MOCK_FAULT", "MEM_ALLOC:0:12", "NTH from 1"},
