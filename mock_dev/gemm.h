@@ -18,6 +18,8 @@ constexpr int32_t MOCK_ONE_HOT_EMPTY = -1, MOCK_ONE_HOT_NO = -2;
 
 struct mock_gemm_kernels_t {
   mock_gemm_tile_fn tile[MOCK_GEMM_ROWS + 1];  // by rows, 1 to MOCK_GEMM_ROWS
+  // Block i of 16 numbers goes to `to` plus i pitches.
+  void (*deal)(const float *row, size_t blocks, float *to, int64_t pitch);
   // Row `k` of a matrix goes by: state[n], EMPTY before the first row, is the row of the only 1.0
   // among zeros of column n, EMPTY: zeros only, NO: something else.
   void (*one_hot)(const float *row, size_t n, int32_t k, int32_t *state);

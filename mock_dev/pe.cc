@@ -126,20 +126,25 @@ panels_t panels_of(uint32_t columns) {
   return {count, columns / count, columns % count};
 }
 
+// Overwrites what was packed of a moving operand.
 void pack_weights(mock_pe_t *pe, const area_t &a) {
   if (pe->packed_rows == a.rows && pe->packed_columns == a.columns && pe->packed_row == a.row &&
       pe->packed_column == a.column)
     return;
+  constexpr size_t kPitch = MOCK_PE_COLUMNS + 8;  // a copy of 8 may reach beyond the last column
+  float *rows = pe->moving[0];
+  static_assert(sizeof pe->moving >= MOCK_PE_ROWS * kPitch * sizeof(float));
+  for (uint32_t k = 0; k < a.rows; k++)
+    weights_row(pe, a, a.row + k, rows + k * kPitch);
+  // Eight at a time: what a copy writes too much is overwritten by the next one.
+  static_assert(MOCK_GEMM_ROWS <= 8);
+  float *to = pe->packed;
   panels_t panels = panels_of(a.columns);
-  float row[MOCK_PE_COLUMNS];
-  for (uint32_t k = 0; k < a.rows; k++) {
-    weights_row(pe, a, a.row + k, row);
-    for (uint32_t i = 0, m = 0; i < panels.count; i++) {
-      uint32_t width = panels.least + (i < panels.wider ? 1 : 0);
-      for (uint32_t r = 0; r < width; r++)
-        pe->packed[m * a.rows + k * width + r] = row[m + r];
-      m += width;
-    }
+  for (uint32_t i = 0, m = 0; i < panels.count; i++) {
+    uint32_t width = panels.least + (i < panels.wider ? 1 : 0);
+    for (uint32_t k = 0; k < a.rows; k++, to += width)
+      memcpy(to, rows + k * kPitch + m, 8 * sizeof(float));
+    m += width;
   }
   pe->packed_row = a.row, pe->packed_column = a.column;
   pe->packed_rows = a.rows, pe->packed_columns = a.columns;
@@ -156,18 +161,25 @@ struct product_t {
   bool begin;
 };
 
+// Lanes lie 256 KiB apart, too far for the processor to guess the next one.
+void prefetch(const uint8_t *lane, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes; i += 64)
+    __builtin_prefetch(lane + i);
+}
+
 // Packs the moving operand; with `state` also finds its columns with a single 1.0.
 void pack_moving(const product_t &p, int32_t *state) {
   auto n = static_cast<uint32_t>(p.moving.total);
   alignas(32) float row[MOCK_PE_MOVING] = {};
   for (uint32_t k = 0; k < p.area.rows; k++) {
+    if (k + 1 < p.area.rows)
+      prefetch(mock_pattern_lane(&p.moving, p.window, k + 1), n * p.moving.size);
     mock_pattern_load_f32(&p.moving, mock_pattern_lane(&p.moving, p.window, k), 0, n, row);
     take_part(p.moving.dtype, p.fp32_mode, p.transpose, row, n);
     if (state != nullptr)
       p.kernels->one_hot(row, n, static_cast<int32_t>(k), state);
-    for (uint32_t i = 0; i < n; i += MOCK_GEMM_COLUMNS)
-      memcpy(&p.pe->moving[i / MOCK_GEMM_COLUMNS][k * MOCK_GEMM_COLUMNS], row + i,
-             MOCK_GEMM_COLUMNS * sizeof(float));
+    p.kernels->deal(row, (n + MOCK_GEMM_COLUMNS - 1) / MOCK_GEMM_COLUMNS,
+                    &p.pe->moving[0][k * MOCK_GEMM_COLUMNS], sizeof p.pe->moving[0]);
   }
 }
 
@@ -349,10 +361,9 @@ const char *mock_pe_matmul(const mock_compute_t *compute, const isa_record *reco
     pack_moving(p, state);
     if (move_all(p, state))
       return nullptr;
-  } else {
-    pack_moving(p, nullptr);
   }
   pack_weights(p.pe, p.area);
+  pack_moving(p, nullptr);
   multiply(p);
   return nullptr;
 }

@@ -29,7 +29,7 @@ struct mock_pe_t {
   // What the last MATMUL used, converted and packed for mock_gemm_tile_fn; good while `packed_rows`
   // is not 0.
   uint32_t packed_row, packed_column, packed_rows, packed_columns;
-  alignas(64) float packed[MOCK_PE_ROWS * MOCK_PE_COLUMNS];
+  alignas(64) float packed[MOCK_PE_ROWS * MOCK_PE_COLUMNS + 8];
   // The moving operand of the record at hand: blocks of 16 columns, K rows each.
   alignas(
       64) float moving[MOCK_PE_MOVING / MOCK_GEMM_COLUMNS][MOCK_PE_ROWS * MOCK_GEMM_COLUMNS + 16];
