@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "isa/isa_table.h"
+#include "mock_dev/act.h"
 #include "mock_dev/compute.h"
 #include "mock_dev/core_names.h"
 #include "mock_dev/dge.h"
@@ -37,6 +38,9 @@ struct mock_pending_t {
   bool used;
 };
 
+// Records of an engine that are remembered as checked.
+constexpr uint32_t MOCK_ENGINE_CHECKED = 256;
+
 // An engine as this process runs it.
 struct mock_engine_run_t {
   const uint8_t *code;  // fetch cursor: host pointer to device address code_begin
@@ -46,6 +50,7 @@ struct mock_engine_run_t {
   const char *fault;     // why it stopped, static text
   uint64_t fault_pc;
   isa_record fault_record;
+  isa_record checked[MOCK_ENGINE_CHECKED];  // by address; all bytes of those that were right
 };
 
 // Whose turn it is without a seed.
@@ -79,7 +84,7 @@ struct mock_core_t {
   mock_turn_t turn;
   mock_engine_run_t engines[ISA_ENGINE_COUNT];
   mock_pe_t pe;
-  mock_act_t *act;
+  mock_act_t act;
   mock_watch_t *watch;  // nullptr: nobody watches
   mock_exec_event_fn trace;
   void *trace_user;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <mutex>
 
@@ -61,7 +62,12 @@ void thread_start(mock_exec_t *exec) {
   if (exec->thread_count == exec->thread_limit)
     return;
   pthread_t *thread = &exec->threads[exec->thread_count];
-  if (pthread_create(thread, nullptr, thread_main, exec) != 0)
+  sigset_t all, old;
+  sigfillset(&all);  // signals are for the threads of the program
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int rc = pthread_create(thread, nullptr, thread_main, exec);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  if (rc != 0)
     return;  // callers of mock_core_wait do all the work
   char name[16];
   snprintf(name, sizeof(name), "mock-core-%u", exec->thread_count % MOCK_EXEC_MAX_THREADS);
@@ -180,6 +186,9 @@ void mock_exec_stop(mock_exec_t *exec) {
   }
   for (uint32_t i = 0; i < exec->thread_count; ++i)
     pthread_join(exec->threads[i], nullptr);
+  pthread_cond_destroy(&exec->work);
+  pthread_cond_destroy(&exec->done);
+  pthread_mutex_destroy(&exec->lock);
 }
 
 namespace {
@@ -247,9 +256,9 @@ int mock_core_wait(mock_host_t *host, uint32_t device, uint32_t core_index, uint
     if (mock_clock_ns() >= until)
       return MOCK_CORE_BUSY;
     if (state == MOCK_RUN_QUEUED || (exec->thread_count == 0 && exec->first != nullptr)) {
-      mock_core_t *take = state == MOCK_RUN_QUEUED ? core : exec->first;
+      mock_core_t *take = exec->thread_count == 0 ? exec->first : core;
       queue_take(exec, take);
-      if (!run(exec, take, until) && mock_clock_ns() >= until)
+      if (!run(exec, take, std::min(until, mock_clock_ns() + SLICE_NS)) && mock_clock_ns() >= until)
         announce(exec);
       continue;
     }

@@ -291,6 +291,13 @@ const char *halt(mock_exec_record_t *x) {
   return nullptr;
 }
 
+const char *act_table_load(mock_exec_record_t *x) {
+  mock_core_t *core = x->core;
+  uint64_t tables = __atomic_load_n(&x->arch->tables, __ATOMIC_RELAXED);
+  return mock_act_table_load(core->host, core->device->index, tables,
+                             as<isa_act_table_load>(x)->set, &core->act);
+}
+
 const char *sem_range_clear(mock_exec_record_t *x) {
   const auto *r = as<isa_sem_range_clear>(x);
   if (r->mode != 1 && r->mode != 2)
@@ -314,6 +321,8 @@ mock_record_fn mock_engine_control_find(uint8_t opcode) {
     case ISA_NOP:
     case ISA_SET_ORDERING:
       return nothing;
+    case ISA_ACT_TABLE_LOAD:
+      return act_table_load;
     case ISA_HALT:
       return halt;
     case ISA_WRITE:

@@ -52,8 +52,9 @@ int mock_exec_names(mock_host_t *host, uint32_t device, uint32_t core, const moc
 /* One executed record (or transfer), for traces. Called by the thread that runs the core. */
 typedef struct mock_exec_event {
   uint32_t device, core;
-  uint32_t engine;           /* isa_engine_t; 16 + k: a transfer of DMA engine or queue k */
-  uint64_t pc;               /* device address of the record */
+  uint32_t engine; /* isa_engine_t; 16 + k: a packet of the core's DMA engine k, without pc and
+                      record; 32 + e: the transfer of a DMA record of engine e */
+  uint64_t pc;     /* device address of the record */
   const uint8_t *record;     /* 64 bytes */
   uint64_t start_ps, end_ps; /* simulated time */
   uint64_t bytes;            /* moved, transfers only */

@@ -51,7 +51,7 @@ struct mock_exec_hold_t {
 
 // A number that differs between a process and its children.
 uint32_t mock_fork_generation(void);
-// Ends the threads.
+// Ends the threads, and what they wait with.
 void mock_exec_stop(mock_exec_t *exec);
 // First use of a core. Lock held.
 void mock_core_init(mock_exec_t *exec, mock_core_t *core, mock_host *host, uint32_t device,
