@@ -11,6 +11,7 @@
 #include "mock_dev/engine.h"
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/semaphore.h"
+#include "mock_dev/watch.h"
 
 namespace {
 
@@ -201,7 +202,18 @@ mock_core_result_t mock_core_run(mock_core_t *core, uint64_t stop_at) {
 
 void mock_core_event_written(mock_host *host, uint32_t device, uint32_t core, uint64_t offset) {
   mock_core_t *own = current;
-  if (own != nullptr && own->host == host && own->device->index == device && own->index == core)
-    written(own, offset);
+  if (own != nullptr && own->host == host) {
+    if (own->device->index == device && own->index == core)
+      written(own, offset);
+    if (own->watch != nullptr)
+      own->watch->register_written(own->watch, own->actor, device, core, offset);
+  }
   mock_core_kick(host, device, core);
+}
+
+void mock_core_port_opened(mock_host *host, const mock_target_t *target, uint64_t length,
+                           bool for_writing) {
+  mock_core_t *own = current;
+  if (own != nullptr && own->host == host && own->watch != nullptr && own->actor >= MOCK_WATCH_RING)
+    own->watch->packet_access(own->watch, own->actor, target, length, for_writing);
 }

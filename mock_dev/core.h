@@ -93,6 +93,7 @@ struct mock_core_t {
 
   bool held;          // its DMA engines wait for this scheduler
   uint32_t rings;     // atomic: they may have something to do
+  uint32_t actor;     // of what is being done, as in watch.h
   uint64_t now;       // simulated time of what is being done, ps
   uint64_t doorbell;  // of the last scalar store
   uint64_t ring_clock[NEURON_DMA_ENGINES_PER_CORE];

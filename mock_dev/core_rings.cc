@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "mock_dev/engine.h"
+#include "mock_dev/watch.h"
 
 namespace {
 
@@ -54,9 +55,14 @@ void mock_core_rings_step(mock_core_t *core, mock_udma_ref_t queue) {
   uint64_t start = std::max(core->ring_clock[engine], core->doorbell);
   // The bytes of a packet are known when it has moved: what it raises counts from its start.
   core->now = start + mock_sim_transfer_ps(0);
+  core->actor = MOCK_WATCH_RING + engine * NEURON_DMA_QUEUES_PER_ENGINE + queue.queue;
+  if (core->watch != nullptr)
+    core->watch->packet_begin(core->watch, core->actor);
   uint64_t bytes = 0;
   mock_udma_step_t step =
       mock_udma_step(core->host, core->device, queue.engine, queue.queue, &bytes);
+  if (core->watch != nullptr)
+    core->watch->packet_end(core->watch, core->actor);
   if (step != MOCK_UDMA_MOVED)
     return;
   core->ring_clock[engine] = start + mock_sim_packet_ps(bytes);

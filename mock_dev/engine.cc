@@ -175,6 +175,7 @@ mock_step_t mock_engine_step(mock_core_t *core, isa_engine_t engine) {
                           PROJECT_ERROR_SEQUENCER,
                           false};
   core->now = x.end;
+  core->actor = engine;
   why = execute(&x);
   if (why != nullptr) {
     mock_engine_fault(core, engine, pc, &record, x.error, why);

@@ -59,6 +59,7 @@ void mock_core_transfer_finish(mock_core_t *core, uint32_t n) {
     core->watch->transfer_move(core->watch, actor, transfer);
   mock_dge_fault_t fault;
   core->now = pending->done;
+  core->actor = actor;
   if (!mock_dge_move(core->host, transfer, &fault)) {
     mock_engine_fault(core, transfer->engine, pending->pc, &pending->record, fault.error,
                       fault.text);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "mock_dev/bar0.h"
+#include "mock_dev/core_kick.h"
 #include "mock_dev/dtype.h"
 #include "mock_dev/udma.h"
 
@@ -88,6 +89,7 @@ bool mock_port_open(mock_host *host, uint32_t device, uint64_t address, uint64_t
   if (!mock_decode(host, device, address, length, &port->target) ||
       !mock_target_claim(host, &port->target, length, for_writing))
     return false;
+  mock_core_port_opened(host, &port->target, length, for_writing);
   if (!mock_target_is_memory(port->target.kind))
     return port->target.offset % WORD == 0 && length % WORD == 0;
   uint8_t *bytes = mock_memory_bytes(host, port->target.place.memory);

@@ -7,11 +7,14 @@
 
 #include "isa/isa_table.h"
 
+struct mock_target_t;
 struct mock_transfer_t;
 
 // Who acts: an engine, or MOCK_WATCH_TRANSFER + the number of a transfer (below
 // MOCK_CORE_TRANSFERS, used again once it has ended).
 constexpr uint32_t MOCK_WATCH_TRANSFER = 16;
+// A ring of the core: + 16 * DMA engine + queue.
+constexpr uint32_t MOCK_WATCH_RING = 256;
 
 struct mock_watch_t {
   void *user;
@@ -33,4 +36,14 @@ struct mock_watch_t {
   void (*transfer_issue)(mock_watch_t *watch, uint32_t actor, const mock_transfer_t *transfer);
   void (*transfer_move)(mock_watch_t *watch, uint32_t actor, const mock_transfer_t *transfer);
   void (*transfer_end)(mock_watch_t *watch, uint32_t actor);
+  // A packet of a ring is about to move; what it reads and writes; it has moved. (Doorbells are
+  // scalar accesses of engines.)
+  void (*packet_begin)(mock_watch_t *watch, uint32_t actor);
+  void (*packet_access)(mock_watch_t *watch, uint32_t actor, const mock_target_t *target,
+                        uint64_t length, bool write);
+  void (*packet_end)(mock_watch_t *watch, uint32_t actor);
+  // A word of the events of a core, this or another one, was written by its address: by a scalar
+  // store, a transfer or a packet.
+  void (*register_written)(mock_watch_t *watch, uint32_t actor, uint32_t device, uint32_t core,
+                           uint64_t offset);
 };
