@@ -145,7 +145,7 @@ void forget(mock_core_t *core) {
 
 void begin(mock_core_t *core) {
   forget(core);
-  if (!mock_core_active(core->device, core->index))
+  if (!core->given_back && !mock_core_active(core->device, core->index))
     mock_sim_align(&core->sim);
   mock_core_rings_hold(core);
   unblock(core);
@@ -196,6 +196,7 @@ mock_core_result_t mock_core_run(mock_core_t *core, uint64_t stop_at) {
     refuse(core);
   begin(core);
   mock_core_result_t result = run(core);
+  core->given_back = result == MOCK_CORE_TIME_OVER;
   current = nullptr;
   return result;
 }

@@ -78,6 +78,7 @@ struct mock_core_t {
   uint64_t resets;         // engine_resets as last seen
   uint64_t rng;
   uint64_t stop_at;          // CLOCK_MONOTONIC in ns: give the core back
+  bool given_back;           // in the middle, because its time was over
   uint32_t until_look;       // steps until the clock is looked at
   const uint32_t *stop_all;  // the machine goes away
 
