@@ -219,6 +219,10 @@ struct cores_t : machine_t {
     load_program(core, engine, records);
     start_at(core, engine, stream(core, engine));
   }
+  // Whatever it waits for: it does not go on when that comes.
+  void stop(uint32_t engine, uint32_t core = 0) {
+    bar_write(engine_register(v2, core, engine, 8), 0);
+  }
   // Runs a program that ends with a halt.
   void run(uint32_t engine, std::vector<record_t> records, uint32_t core = 0) {
     records.push_back(halt());

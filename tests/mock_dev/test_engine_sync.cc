@@ -24,6 +24,7 @@ TEST(EngineSync, WaitModesOnSemaphores) {
         EXPECT_EQ(m.semaphore(78), row.passes[i] ? 1u : 0u) << int{row.mode} << ' ' << i << reg;
         EXPECT_EQ(m.status(DVE), row.passes[i] ? 0u : 2u);
         EXPECT_EQ(m.semaphore(77), 4 + i);  // a wait takes nothing away
+        m.stop(DVE);
       }
     }
   }
@@ -50,6 +51,7 @@ TEST(EngineSync, WaitModesOnEvents) {
       bool passed = state == row.passes_when;
       EXPECT_EQ(m.status(ACT), passed ? 0u : 2u) << int{row.mode} << ' ' << state;
       EXPECT_EQ(m.event(200), passed ? row.after : state) << int{row.mode} << ' ' << state;
+      m.stop(ACT);
     }
   }
 }
@@ -102,6 +104,7 @@ TEST(EngineSync, BothBlocksOfEventSemaphore) {
     EXPECT_EQ(m.semaphore(10), passed ? 1u : 0u);
     EXPECT_EQ(m.semaphore(11), passed ? 40u : 0u);
     EXPECT_EQ(m.event(9), state == 2 ? 1u : 0u);  // taken only when both hold
+    m.stop(PE);
   }
 }
 
