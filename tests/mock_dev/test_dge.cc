@@ -430,6 +430,12 @@ TEST(Dge, NothingBehindARow) {
       {x.pa, c.sbuf(126, 0), {{64, 0}, {4, 1}, 64}, {{0x40000, 0}, {4, 1}, 64}, c.sbuf(128, 0)},
       // Second row below the first channel.
       {64, x.pa, {{-128, 0}, {2, 1}, 64}, {{64, 0}, {2, 1}, 64}, UINT64_MAX - 63},
+      // Below PSUM: what lies there in the device's memory file is SBUF.
+      {x.pa,
+       neuron_tpb_base(NEURON_ARCH_V3, 0) + neuron_psum_offset(NEURON_ARCH_V3),
+       {{64, 0}, {2, 1}, 64},
+       {{-0x40000, 0}, {2, 1}, 64},
+       neuron_tpb_base(NEURON_ARCH_V3, 0) + neuron_psum_offset(NEURON_ARCH_V3) - 0x40000},
       // Rows that run into the gap: 0x10000 apart, the fourth at 0x40000 is partition 1.
       {x.pa,
        c.sbuf(0, 0x8001),
