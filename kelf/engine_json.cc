@@ -6,25 +6,6 @@ namespace {
 
 using simdjson::dom::element;
 
-// A member beside def.json that `place` names.
-NRT_STATUS need_member(const mla_resources &res, std::string_view file, const json_place &place,
-                       std::span<const uint8_t> *out) {
-  const std::span<const uint8_t> *member = res.find_member(file);
-  if (!member)
-    return place.fail("no member \"{}{}\"", res.directory, json_excerpt(file));
-  *out = *member;
-  return NRT_SUCCESS;
-}
-
-NRT_STATUS read_member(const mla_resources &res, const json_field &field, json_presence presence,
-                       const json_place &place, std::span<const uint8_t> *out) {
-  std::string_view file;
-  NRT_STATUS status = json_string(field, presence, place, &file);
-  if (status != NRT_SUCCESS || !field.present)
-    return status;
-  return need_member(res, file, json_place(place, field.key), out);
-}
-
 NRT_STATUS read_instr(const mla_resources &res, const json_field &field, const json_place &place,
                       kbin_engine_t *engine) {
   if (!field.present)
@@ -33,7 +14,7 @@ NRT_STATUS read_instr(const mla_resources &res, const json_field &field, const j
   if (field.value.get(file))
     return NRT_SUCCESS;  // synthetic files write [] for "no stream"
   json_place at(place, field.key);
-  NRT_STATUS status = need_member(res, file, at, &engine->instr);
+  NRT_STATUS status = mla_need_member(res, file, at, &engine->instr);
   if (status != NRT_SUCCESS)
     return status;
   if (engine->instr.size() > UINT32_MAX)
@@ -41,73 +22,6 @@ NRT_STATUS read_instr(const mla_resources &res, const json_field &field, const j
   engine->instr_member = res.directory + std::string(file);
   engine->ninstr = static_cast<uint32_t>(engine->instr.size() / KELF_INSTR_BYTES);
   return NRT_SUCCESS;
-}
-
-// One table of an activation set: as long as its entry count says.
-NRT_STATUS read_act_table(const mla_resources &res, const json_field &file, const json_field &count,
-                          const json_place &place, std::span<const uint8_t> *out) {
-  uint64_t entries = 0;
-  NRT_STATUS status = read_member(res, file, JSON_REQUIRED, place, out);
-  if (status == NRT_SUCCESS)
-    status = json_uint(count, JSON_REQUIRED, place, UINT32_MAX, &entries);
-  if (status != NRT_SUCCESS)
-    return status;
-  if (out->size() != entries * KELF_ACT_ENTRY_BYTES)
-    return json_place(place, count.key)
-        .fail("is {}, which makes {} bytes, but the table has {} (\"{}\")", entries,
-              entries * KELF_ACT_ENTRY_BYTES, out->size(), json_field_text(file));
-  return NRT_SUCCESS;
-}
-
-NRT_STATUS parse_act_set(mla_resources &res, const std::string &name, const json_place &named_at) {
-  std::span<const uint8_t> member;
-  NRT_STATUS status = need_member(res, name + ".json", named_at, &member);
-  if (status != NRT_SUCCESS)
-    return status;
-  kbin_act_function_set_t set{};
-  set.name = name;
-  set.json_member = res.directory + name + ".json";
-  json_place root(set.json_member, named_at.findings());
-  json_document document;
-  json_field f[] = {
-      {"bkt_bin"}, {"bkt_entry_cnt"}, {"ctl_bin"}, {"ctl_entry_cnt"}, {"profile_meta_data"}};
-  status = json_parse(member, root, &document);
-  if (status == NRT_SUCCESS)
-    status = json_pick(document.root, root, f);
-  if (status == NRT_SUCCESS)
-    status = read_act_table(res, f[0], f[1], root, &set.bkt_tbl);
-  if (status == NRT_SUCCESS)
-    status = read_act_table(res, f[2], f[3], root, &set.ctl_tbl);
-  if (status == NRT_SUCCESS && f[4].present) {
-    simdjson::dom::array functions;
-    json_place at(root, f[4].key);
-    status = json_to_array(f[4].value, at, &functions);
-    if (status == NRT_SUCCESS && functions.size() > KELF_MAX_ACT_FUNCTIONS)
-      status = at.fail("{} functions, the limit is {}", functions.size(), KELF_MAX_ACT_FUNCTIONS);
-    if (status == NRT_SUCCESS)
-      set.num_functions = static_cast<uint32_t>(functions.size());
-  }
-  if (status == NRT_SUCCESS)
-    res.kbin->act_function_sets.push_back(std::move(set));
-  return status;
-}
-
-NRT_STATUS parse_act_sets(mla_resources &res, const json_field &field, const json_place &place) {
-  std::vector<std::string> names;
-  NRT_STATUS status = json_string_list(field, JSON_OPTIONAL, place, &names);
-  if (status != NRT_SUCCESS)
-    return status;
-  json_place here(place, field.key);
-  json_steps steps(place.findings());
-  std::set<std::string_view> seen;
-  for (size_t i = 0; i < names.size(); i++) {
-    json_place at(here, i);
-    status = seen.insert(names[i]).second ? parse_act_set(res, names[i], at)
-                                          : at.fail("\"{}\" given twice", json_excerpt(names[i]));
-    if (steps.stop(status))
-      break;
-  }
-  return steps.status();
 }
 
 NRT_STATUS parse_dve_config(mla_resources &res, element value, const json_place &place) {
@@ -119,17 +33,17 @@ NRT_STATUS parse_dve_config(mla_resources &res, element value, const json_place 
   kbin_dve_config_t config{};
   NRT_STATUS status = json_pick(value, place, f);
   if (status == NRT_SUCCESS)
-    status = read_member(res, f[0], JSON_REQUIRED, place, &config.opcode_table);
+    status = mla_read_member(res, f[0], JSON_REQUIRED, place, &config.opcode_table);
   if (status == NRT_SUCCESS)
-    status = read_member(res, f[1], JSON_REQUIRED, place, &config.datapath_table);
+    status = mla_read_member(res, f[1], JSON_REQUIRED, place, &config.datapath_table);
   if (status == NRT_SUCCESS)
-    status = read_member(res, f[2], JSON_OPTIONAL, place, &config.control_table);
+    status = mla_read_member(res, f[2], JSON_OPTIONAL, place, &config.control_table);
   // Either one control table or the pair.
   json_presence pair = f[2].present ? JSON_OPTIONAL : JSON_REQUIRED;
   if (status == NRT_SUCCESS)
-    status = read_member(res, f[3], pair, place, &config.control_fast_table);
+    status = mla_read_member(res, f[3], pair, place, &config.control_fast_table);
   if (status == NRT_SUCCESS)
-    status = read_member(res, f[4], pair, place, &config.control_slow_table);
+    status = mla_read_member(res, f[4], pair, place, &config.control_slow_table);
   if (status == NRT_SUCCESS)
     res.kbin->dve_config.push_back(config);
   return status;
@@ -154,6 +68,25 @@ NRT_STATUS parse_dve_configs(mla_resources &res, const json_field &field, const 
 
 }  // namespace
 
+NRT_STATUS mla_need_member(const mla_resources &res, std::string_view file, const json_place &place,
+                           std::span<const uint8_t> *out) {
+  const std::span<const uint8_t> *member = res.find_member(file);
+  if (!member)
+    return place.fail("no member \"{}{}\"", res.directory, json_excerpt(file));
+  *out = *member;
+  return NRT_SUCCESS;
+}
+
+NRT_STATUS mla_read_member(const mla_resources &res, const json_field &field,
+                           json_presence presence, const json_place &place,
+                           std::span<const uint8_t> *out) {
+  std::string_view file;
+  NRT_STATUS status = json_string(field, presence, place, &file);
+  if (status != NRT_SUCCESS || !field.present)
+    return status;
+  return mla_need_member(res, file, json_place(place, field.key), out);
+}
+
 bool kelf_engine_by_name(std::string_view name, al_hal_tpb_eng_type *out) {
   for (uint32_t i = 0; i < AL_HAL_TPB_ENG_TYPE_NUM; i++) {
     auto type = static_cast<al_hal_tpb_eng_type>(i);
@@ -168,7 +101,7 @@ bool kelf_engine_by_name(std::string_view name, al_hal_tpb_eng_type *out) {
 NRT_STATUS engine_json_parse(mla_resources &res, al_hal_tpb_eng_type type, std::string_view file,
                              const json_place &place) {
   std::span<const uint8_t> member;
-  NRT_STATUS status = need_member(res, file, place, &member);
+  NRT_STATUS status = mla_need_member(res, file, place, &member);
   if (status != NRT_SUCCESS)
     return status;
   kbin_engine_t &engine = res.kbin->engines[type];
@@ -188,7 +121,7 @@ NRT_STATUS engine_json_parse(mla_resources &res, al_hal_tpb_eng_type type, std::
   if (f[1].present && steps.stop(dma_blocks_parse(res, f[1].value, type, json_place(root, "dma"))))
     return steps.status();
   if (type == AL_HAL_TPB_ENG_TYPE_ACT) {
-    if (steps.stop(parse_act_sets(res, f[2], root)) ||
+    if (steps.stop(act_sets_parse(res, f[2], root)) ||
         steps.stop(json_uint32(f[3], JSON_OPTIONAL, root, KELF_NUM_SEMAPHORES - 1,
                                &res.kbin->act_semaphore)))
       return steps.status();

@@ -210,11 +210,30 @@ struct kbin_engine_t {
   uint32_t ninstr;
 };
 
+constexpr uint32_t KBIN_ACT_ENTRY_BYTES = 32;  // of control and bucket tables
+
+// One function of an activation set: profile_meta_data (verified-facts.md G6).
+struct kbin_act_function_t {
+  std::string name;  // "exp_400p"
+  uint32_t func_id;
+  int32_t exp_offset;
+  uint32_t pwl_control_base_pos, pwl_control_base_neg;
+  uint32_t small_pos_exp_threshold, small_neg_exp_threshold;
+  uint32_t large_pos_exp_threshold, large_neg_exp_threshold;
+  uint32_t large_pos_mantissa_threshold, large_neg_mantissa_threshold;
+  // pos_small_signal_pwl_control and so on: bucket numbers despite their name.
+  uint32_t small_pos_bucket, small_neg_bucket, large_pos_bucket, large_neg_bucket;
+  uint32_t fnan_result, fpinf_result, fninf_result, fzero_result;  // fp32 bits
+  uint32_t symmetry_opt_en, symmetry_opt_use_neg_region, sym_invert_sign_point;
+  uint32_t fma_indirection_src_sel;
+  bool use_multipass;
+};
+
 struct kbin_act_function_set_t {
   std::string name;
-  std::span<const uint8_t> bkt_tbl, ctl_tbl;
+  std::span<const uint8_t> bkt_tbl, ctl_tbl;  // 32 bytes per entry
   std::string json_member;
-  uint32_t num_functions;
+  std::vector<kbin_act_function_t> functions;  // each number and control word checked
 };
 
 struct kbin_dve_config_t {

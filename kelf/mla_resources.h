@@ -25,7 +25,6 @@ constexpr uint32_t KELF_MAX_QUEUE_SEMAPHORES = 32;
 constexpr uint32_t KELF_MAX_SOURCES = 16;  // of one transfer
 constexpr uint32_t KELF_MAX_DMA_DIMS = 4;
 constexpr uint32_t KELF_MAX_ACT_FUNCTIONS = 25;  // per activation set
-constexpr uint32_t KELF_ACT_ENTRY_BYTES = 32;
 constexpr uint32_t KELF_MAX_EXT_ISA_OPS = 18;
 constexpr uint32_t KELF_INSTR_BYTES = 64;
 
@@ -59,6 +58,13 @@ struct mla_resources {
   }
 };
 
+// A member beside def.json that `place` names; in the second form the one a field names.
+NRT_STATUS mla_need_member(const mla_resources &res, std::string_view file, const json_place &place,
+                           std::span<const uint8_t> *out);
+NRT_STATUS mla_read_member(const mla_resources &res, const json_field &field,
+                           json_presence presence, const json_place &place,
+                           std::span<const uint8_t> *out);
+
 // Reads one entry of `var` and adds its object to res.mi (mem-ref.md 7, 8.1).
 NRT_STATUS parse_one_variable(mla_resources &res, std::string_view name,
                               simdjson::dom::element entry, const json_place &place);
@@ -80,6 +86,8 @@ NRT_STATUS def_ucode_parse(mla_resources &res, simdjson::dom::element value,
 NRT_STATUS def_ext_isa_check(simdjson::dom::element value, const json_place &place);
 
 // The engine's JSON file, its stream and its tables.
+// activation_function_sets of the activation engine's JSON: sets with tables and functions.
+NRT_STATUS act_sets_parse(mla_resources &res, const json_field &field, const json_place &place);
 NRT_STATUS engine_json_parse(mla_resources &res, al_hal_tpb_eng_type type, std::string_view file,
                              const json_place &place);
 

@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "tests/kelf/act_text.h"
+
 uint8_t sample_weight(uint32_t var, uint32_t subgraph, uint32_t variant, uint64_t i) {
   return static_cast<uint8_t>(i * 7 + i / 251 + var * 31 + subgraph * 101 + variant * 13 + 1);
 }
@@ -129,7 +131,8 @@ void add_engines(sample_t *sample, const std::string &dir) {
   add_engine(sample, dir, "SP", kSpBlocks, "", sp);
   sample->set(dir + "exp_and_others.json",
               R"({"bkt_bin": "exp_bkt.bin", "bkt_entry_cnt": 2, "ctl_bin": "exp_ctrl.bin",
-                  "ctl_entry_cnt": 1, "profile_meta_data": [{"func_name": "exp", "func_id": 1}]})");
+                  "ctl_entry_cnt": 1, "profile_meta_data": [)" +
+                  act_function("identity_1p", 1) + "]}");
   sample->members[dir + "exp_bkt.bin"].assign(2 * 32, 1);
   sample->members[dir + "exp_ctrl.bin"].assign(1 * 32, 2);
   sample->members[dir + "op.bin"].assign(1024, 3);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three real files, against figures that do not come from this code: neff-format.md 5.6 (a),
 // and what can be read in the files' own JSON with any viewer.
+#include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "neff/neff_file.h"
 #include "tests/kelf/fixture.h"
@@ -166,7 +168,7 @@ TEST_F(Corpus, MatmulSmall) {
   EXPECT_EQ(kbin.act_function_sets[0].name, "exp_and_others");
   EXPECT_EQ(kbin.act_function_sets[0].bkt_tbl.size(), 941u * 32);
   EXPECT_EQ(kbin.act_function_sets[0].ctl_tbl.size(), 89u * 32);
-  EXPECT_EQ(kbin.act_function_sets[0].num_functions, 15u);
+  EXPECT_EQ(kbin.act_function_sets[0].functions.size(), 15u);
   EXPECT_EQ(kbin.act_semaphore, 12u);
   ASSERT_EQ(kbin.dve_config.size(), 1u);
   EXPECT_EQ(kbin.dve_config[0].opcode_table.size(), 1024u);
@@ -234,3 +236,39 @@ TEST_F(Corpus, Attention) {
 }
 
 }  // namespace
+
+// First coefficient of a bucket.
+static float constant(const kbin_act_function_set_t &set, uint32_t bucket) {
+  float value;
+  memcpy(&value, set.bkt_tbl.data() + size_t{bucket} * 32, sizeof value);
+  return value;
+}
+
+// The four "signal_pwl_control" fields are bucket numbers (G6): as such they lead to the value each
+// function takes at its ends, and as control entries most of them would not exist.
+TEST_F(Corpus, ActivationFunctions) {
+  load("attn_v6.neff");
+  if (!nn)
+    return;
+  const auto &sets = nn->kbins[0]->act_function_sets;
+  ASSERT_EQ(sets.size(), 2u);
+  EXPECT_EQ(sets[0].functions.size(), 14u);
+  EXPECT_EQ(sets[1].functions.size(), 15u);
+  const kbin_act_function_t &rsqrt = sets[0].functions[0], &ln = sets[1].functions[0],
+                            &exp = sets[1].functions[1];
+  EXPECT_EQ(rsqrt.name, "reciprocal_sqrt_40000p");
+  EXPECT_EQ(rsqrt.func_id, 29u);
+  EXPECT_EQ(rsqrt.exp_offset, -87);
+  EXPECT_EQ(rsqrt.fzero_result, 0x7F7F0000u);
+  EXPECT_TRUE(std::isnan(constant(sets[0], rsqrt.small_neg_bucket)));
+  EXPECT_EQ(ln.func_id, 10u);
+  EXPECT_TRUE(std::isnan(constant(sets[1], ln.large_neg_bucket)));
+  EXPECT_EQ(exp.func_id, 7u);
+  EXPECT_EQ(exp.large_pos_exp_threshold, 133u);
+  EXPECT_EQ(exp.large_pos_mantissa_threshold, 3240472u);
+  EXPECT_EQ(exp.large_neg_mantissa_threshold, 4362891u);
+  EXPECT_EQ(constant(sets[1], exp.large_pos_bucket), INFINITY);
+  EXPECT_EQ(constant(sets[1], exp.large_neg_bucket), 0);
+  EXPECT_EQ(constant(sets[1], exp.small_pos_bucket), 1);
+  EXPECT_GT(exp.large_neg_bucket, sets[1].ctl_tbl.size() / 32);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything of def.json that is not a variable: queue sets, reservation, fp8, groups, custom
 // operators, engines with their tables and static transfers.
+#include "tests/kelf/act_text.h"
 #include "tests/kelf/fixture.h"
 
 namespace {
@@ -265,7 +266,8 @@ const member_texts TABLES = {
     {"dp.bin", "d"},
     {"ct.bin", "c"},
     {"exp.json", R"({"bkt_bin":"b.bin","bkt_entry_cnt":2,"ctl_bin":"c.bin",)"
-                 R"("ctl_entry_cnt":1,"profile_meta_data":[{},{}]})"},
+                 R"("ctl_entry_cnt":1,"profile_meta_data":[)" +
+                     act_function("identity_1p", 1) + "," + act_function("exp_400p", 7) + "]}"},
     {"b.bin", std::string(64, 'b')},
     {"c.bin", std::string(32, 'c')},
     {"off.json", R"({"bkt_bin":"b.bin","bkt_entry_cnt":3,"ctl_bin":"c.bin","ctl_entry_cnt":1})"},
@@ -355,7 +357,7 @@ TEST(Engines, TablesAndStreams) {
   ASSERT_EQ(act.kbin->act_function_sets.size(), 1u);
   EXPECT_EQ(act.kbin->act_function_sets[0].bkt_tbl.size(), 64u);
   EXPECT_EQ(act.kbin->act_function_sets[0].ctl_tbl.size(), 32u);
-  EXPECT_EQ(act.kbin->act_function_sets[0].num_functions, 2u);
+  EXPECT_EQ(act.kbin->act_function_sets[0].functions.size(), 2u);
   EXPECT_EQ(act.kbin->act_function_sets[0].json_member, "sg00/exp.json");
 
   // One control table (older compilers); sets mean nothing to other engines.
