@@ -108,3 +108,10 @@ uint64_t hal_event_state(const hal_arch_t *arch, uint32_t nc_id, uint32_t event)
 uint64_t hal_constant_one(const hal_arch_t *arch) {
   return neuron_event_constants(arch->arch) + sizeof(uint32_t);
 }
+
+uint64_t hal_engine_register(const hal_arch_t *arch, uint32_t nc_id, uint32_t engine,
+                             uint64_t reg) {
+  uint64_t block = event_block(arch, nc_id);
+  return block == UINT64_MAX ? block
+                             : block + PROJECT_ENGINE_BLOCK + engine * PROJECT_ENGINE_STRIDE + reg;
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs tell DMA engines about: descriptors, the registers of a core's queues as device
-// addresses, words that raise semaphores (dma-and-exec.md 1, verified-facts.md G7, G8). No request
-// to the driver is made here.
+// What programs write, and where: descriptors, the registers of a core's queues and engines as
+// device addresses, words that raise semaphores (dma-and-exec.md 1, verified-facts.md G7, G8). No
+// request to the driver is made here.
 #pragma once
 
 #include <cstdint>
@@ -57,3 +57,6 @@ uint64_t hal_semaphore_increment(const hal_arch_t *arch, uint32_t nc_id, uint32_
 uint64_t hal_event_state(const hal_arch_t *arch, uint32_t nc_id, uint32_t event);
 // A word that reads as 1.
 uint64_t hal_constant_one(const hal_arch_t *arch);
+// Register `reg` (PROJECT_ENGINE_*, isa/project.h) of an instruction engine. All ones: no such
+// core.
+uint64_t hal_engine_register(const hal_arch_t *arch, uint32_t nc_id, uint32_t engine, uint64_t reg);

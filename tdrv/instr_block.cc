@@ -39,6 +39,34 @@ void event_semaphore(instr_block_t *block, uint32_t wait, uint8_t update, uint32
   instr_append(block, &r);
 }
 
+// Pseudo records no runtime of ours translates (dma-and-exec.md 3.3).
+const char *pseudo_name(uint8_t opcode) {
+  switch (opcode) {
+    case 0xC2:
+      return "DMA re-arm";
+    case 0xC4:
+      return "indirect DMA copy";
+    case 0xC8:
+    case 0xCB:
+    case 0xD9:
+    case 0xDB:
+    case 0xDC:
+      return "collective operation";
+    case 0xCA:
+      return "embedding update";
+    case 0xCF:
+      return "swap of a queue set";
+    case 0xD1:
+      return "begin of a function";
+    case 0xD2:
+      return "return of a function";
+    case 0xD3:
+      return "call of a function";
+    default:
+      return "unknown";
+  }
+}
+
 }  // namespace
 
 void instr_block_free(instr_block_t *block) {
@@ -171,5 +199,5 @@ void instr_report(const instr_place_t *place, const nlog_held_error &reason) {
   const char *name = isa_opcode_name(opcode);
   NLOG_ERROR(NLOG_TDRV, "subgraph {}, engine {}, slot {}, opcode {:#04x} ({}): {}", place->subgraph,
              isa_engine_name(place->engine), place->slot, opcode,
-             name == nullptr ? "unknown" : name, reason.message);
+             name == nullptr ? pseudo_name(opcode) : name, reason.message);
 }

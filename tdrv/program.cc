@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/nlog.h"
+#include "isa/project.h"
+#include "tdrv/act_tables.h"
 #include "tdrv/dma_ring.h"
 #include "tdrv/io_ref.h"
 #include "tdrv/translate.h"
@@ -16,6 +18,7 @@ struct program_t {
   dmem_list_t *memory;  // owns every allocation below
   program_image_t images[ISA_ENGINE_COUNT];
   dmem_t *table_cell;  // NULL without a DGE table
+  dmem_t *act_tables;  // NULL when nothing loads a set
   queue_sets_t queues;
   io_refs_t refs;   // grouped by slot
   uint32_t *first;  // references of slot s: [first[s], first[s + 1])
@@ -25,6 +28,7 @@ struct program_t {
 namespace {
 
 constexpr size_t kImageAlignment = 32768;
+constexpr size_t kTablesAlignment = 64;
 constexpr uint64_t kCellBytes = 8;
 
 const vtpb_info_shared_mr_set_t *mr_set_of(const program_t *program) {
@@ -76,6 +80,32 @@ NRT_STATUS stage_table(program_t *program) {
   return status;
 }
 
+bool loads_act_tables(const kbin_t *kbin) {
+  for (const kbin_engine_t &engine : kbin->engines)
+    for (size_t at = 0; at + ISA_RECORD_BYTES <= engine.instr.size(); at += ISA_RECORD_BYTES)
+      if (engine.instr[at] == ISA_ACT_TABLE_LOAD)
+        return true;
+  return false;
+}
+
+NRT_STATUS stage_act_tables(program_t *program) {
+  const kbin_t *kbin = mr_set_of(program)->kbin;
+  uint64_t size = act_tables_size(kbin);
+  if (size == 0 || !loads_act_tables(kbin))
+    return NRT_SUCCESS;
+  NRT_STATUS status = allocate(program, size, kTablesAlignment, dma_mem_usage_type_t::ACT_TABLE,
+                               "activation tables", &program->act_tables);
+  if (status != NRT_SUCCESS)
+    return status;
+  auto *bytes = static_cast<uint8_t *>(malloc(size));
+  if (bytes == nullptr)
+    return host_memory_failure(program);
+  act_tables_build(kbin, dmem_get_pa(program->act_tables), bytes);
+  status = dmem_buf_copyin(program->act_tables, bytes, 0, size);
+  free(bytes);
+  return status;
+}
+
 dma_mem_usage_type_t image_usage(isa_engine_t engine) {
   constexpr dma_mem_usage_type_t kUsage[ISA_ENGINE_COUNT] = {
       dma_mem_usage_type_t::INSTR_PE, dma_mem_usage_type_t::INSTR_ACT,
@@ -123,6 +153,22 @@ NRT_STATUS upload_image(program_t *program, isa_engine_t engine, const instr_blo
   return dmem_buf_copyin(image->mem, block->records, 0, bytes);
 }
 
+wrapper_t wrapper_of(const program_t *program, const program_core_t *core, isa_engine_t engine) {
+  const physical_core_t *pcore = &mr_set_of(program)->tpb->pcore;
+  wrapper_t wrapper = {};
+  wrapper.engine = engine;
+  wrapper.done = core->done[engine];
+  wrapper.queues = &program->queues;
+  if (program->table_cell != nullptr)
+    wrapper.table_cell = dmem_get_pa(program->table_cell);
+  if (engine == ISA_ENGINE_ACT && program->act_tables != nullptr) {
+    wrapper.tables = dmem_get_pa(program->act_tables);
+    wrapper.tables_register =
+        hal_engine_register(pcore->arch, pcore->nc_id, engine, PROJECT_ENGINE_TABLES_LOW);
+  }
+  return wrapper;
+}
+
 NRT_STATUS stage_engine(program_t *program, const program_core_t *core,
                         const kbin_engine_t *engine) {
   auto type = static_cast<isa_engine_t>(engine->eng_type);
@@ -130,8 +176,7 @@ NRT_STATUS stage_engine(program_t *program, const program_core_t *core,
   translate_t translate = {program->info, program->subgraph, &program->queues, &program->refs};
   translated_t translated;
   NRT_STATUS status = translate_stream(&translate, engine, &translated);
-  wrapper_t wrapper = {type, program->table_cell == nullptr ? 0 : dmem_get_pa(program->table_cell),
-                       core->done[type], &program->queues};
+  wrapper_t wrapper = wrapper_of(program, core, type);
   instr_block_t block = {};
   if (status == NRT_SUCCESS) {
     wrapper_preamble(&wrapper, &block);
@@ -174,6 +219,8 @@ NRT_STATUS stage(program_t *program, const program_core_t *core) {
     status = queue_sets_commit(&program->queues, program->memory, &program->refs);
   if (status == NRT_SUCCESS)
     status = stage_table(program);
+  if (status == NRT_SUCCESS)
+    status = stage_act_tables(program);
   for (uint32_t e = 0; status == NRT_SUCCESS && e < ISA_ENGINE_COUNT; ++e) {
     kbin_engine_t idle = {};  // every engine takes part in the barriers
     idle.eng_type = static_cast<al_hal_tpb_eng_type>(e);
@@ -298,9 +345,22 @@ void program_for_each_range(const program_t *program,
         return true;
       },
       &walk);
-  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e) {
-    const program_image_t *image = &program->images[e];
-    callback(user, kbin_engine_name(static_cast<al_hal_tpb_eng_type>(e)), image->pa,
-             uint64_t{image->slots} * ISA_RECORD_BYTES);
+  auto name_memory = [&](const char *name, const dmem_t *mem) {
+    if (mem != nullptr)
+      callback(user, name, dmem_get_pa(mem), mem->size);
+  };
+  const mem_ref_tables_t &tables = mr_set_of(program)->tables;
+  for (uint64_t i = 0; i < tables.count; ++i)
+    name_memory("DGE table", tables.mem[i]);
+  name_memory("DGE table's address", program->table_cell);
+  name_memory("activation tables", program->act_tables);
+  for (uint32_t i = 0; i < program->queues.num_sets; ++i) {
+    const queue_set_t *set = &program->queues.sets[i];
+    for (uint32_t k = 0; k < set->queue->num_queues; ++k) {
+      name_memory(set->name, set->tx[k].mem);
+      name_memory(set->name, set->rx[k].mem);
+    }
   }
+  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
+    name_memory(kbin_engine_name(static_cast<al_hal_tpb_eng_type>(e)), program->images[e].mem);
 }

@@ -64,7 +64,8 @@ bool program_find(const program_t *program, uint64_t pc, isa_engine_t *engine,
 // must not run the program. Allocates nothing on the host. NRT_FAILURE: the device refused.
 NRT_STATUS program_bind(program_t *program, uint32_t slot, uint64_t address);
 
-// What the names of reports are made of: calls back for every variable and image.
+// What the names of reports are made of: calls back for every variable and for what the program
+// itself has in device memory: images, rings, tables.
 void program_for_each_range(const program_t *program,
                             void (*callback)(void *user, const char *name, uint64_t address,
                                              uint64_t size),

@@ -319,6 +319,16 @@ NRT_STATUS translate_trigger(stream_t *stream, uint32_t slot) {
   return NRT_SUCCESS;
 }
 
+NRT_STATUS check_table_load(const stream_t *stream, const isa_record *record) {
+  isa_act_table_load load;
+  memcpy(&load, record, sizeof(load));
+  size_t sets = stream->set->kbin->act_function_sets.size();
+  if (load.set < sets)
+    return NRT_SUCCESS;
+  NLOG_ERROR(NLOG_TDRV, "it loads function set {}, the subgraph has {}", load.set, sets);
+  return NRT_INVALID;
+}
+
 // Appends what becomes of a slot; *consumed slots of the stream went into it.
 NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
   isa_record record;
@@ -348,10 +358,15 @@ NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
     case ISA_PSEUDO_DMA_BOUND:
       NLOG_ERROR(NLOG_TDRV, "no bounded 0xd4 stands before it");
       return NRT_INVALID;
+    case ISA_ACT_TABLE_LOAD:
+      status = check_table_load(stream, &record);
+      break;
     default:
-      instr_append(&stream->out->main, &record);
-      return NRT_SUCCESS;
+      break;
   }
+  if (status == NRT_SUCCESS)
+    instr_append(&stream->out->main, &record);
+  return status;
 }
 
 // --- bookkeeping ---------------------------------------------------------------------------------

@@ -18,11 +18,21 @@ constexpr share_t kShares[ISA_ENGINE_COUNT] = {
 };
 static_assert(kShares[0].first == PROJECT_SEM_COUNT);
 
+static_assert(PROJECT_ENGINE_TABLES_HIGH == PROJECT_ENGINE_TABLES_LOW + sizeof(uint32_t));
+
 }  // namespace
 
 void wrapper_preamble(const wrapper_t *wrapper, instr_block_t *block) {
   if (wrapper->table_cell != 0)
     instr_load_pair(block, wrapper->table_cell, PROJECT_TABLE_REGISTER, PROJECT_TABLE_REGISTER + 1);
+  if (wrapper->tables != 0) {
+    isa_header h = instr_header(ISA_WRITE);
+    const uint64_t address[2] = {wrapper->tables_register,
+                                 wrapper->tables_register + sizeof(uint32_t)};
+    const uint32_t value[2] = {static_cast<uint32_t>(wrapper->tables),
+                               static_cast<uint32_t>(wrapper->tables >> 32)};
+    instr_write(block, &h, address, value, 2);
+  }
   queue_sets_setup(wrapper->queues, wrapper->engine, block);
   instr_barrier(block, wrapper->engine);
 }

@@ -56,6 +56,8 @@ TEST(Udma, WordsThatComplete) {
   EXPECT_EQ(hal_semaphore_increment(v2, 1, 255), 0xFFFC4000000u + 0x2700000 + 0x1800 + 4 * 255);
   EXPECT_EQ(hal_event_state(v3, 0, 12), 0x2000000000u + 0x802700000 + 4 * 12);
   EXPECT_EQ(hal_semaphore_increment(v3, 8, 24), UINT64_MAX);
+  EXPECT_EQ(hal_engine_register(v3, 4, 1, 0x10), 0x802000000000u + 0x802700000 + 0x8000 + 0x50);
+  EXPECT_EQ(hal_engine_register(v3, 8, 1, 0x10), UINT64_MAX);
 }
 
 TEST(Udma, Descriptors) {

@@ -211,6 +211,49 @@ TEST(Program, BindRewritesTheTable) {
   EXPECT_EQ(program_bind(p.programs[0], info->num_io_slots, 0), NRT_SUCCESS);
 }
 
+// attn_v6 loads its two function sets in turn: 29 (rsqrt) is of the first, 7 (exp) of the second
+// (verified-attention.md 6).
+TEST(Program, ActivationTables) {
+  std::vector<std::vector<uint8_t>> files = corpus_files();
+  SKIP_WITHOUT_CORPUS(files);
+  stack s;
+  staged p(s, files[2], 1);
+  ASSERT_EQ(p.status, NRT_SUCCESS);
+  for (uint32_t sg = 0; sg < 2; ++sg) {
+    uint64_t directory = 0;
+    const program_image_t *info = program_image(p.programs[sg], ISA_ENGINE_ACT);
+    std::vector<isa_write> records = p.image<isa_write>(sg, ISA_ENGINE_ACT);
+    // Core 2 or 3: window, events, register block of engine 1, TABLES.
+    uint64_t reg = 0x6000000000 + sg * 0x1000000000 + 0x802700000 + 0x8000 + 0x40 + 0x10;
+    for (uint32_t i = 0; i < info->main_first; ++i)
+      if (records[i].h.opcode == ISA_WRITE && isa_addr8_device(records[i].address[0]) == reg) {
+        EXPECT_EQ(isa_addr8_device(records[i].address[1]), reg + 4);
+        directory = records[i].value[0] | records[i].value[1] << 32;
+      }
+    if (sg == 1) {  // idle: loads nothing
+      EXPECT_EQ(directory, 0u);
+      continue;
+    }
+    ASSERT_NE(directory, 0u);
+    project_table_directory_t head;
+    memcpy(&head, s.dram(directory, sizeof(head)), sizeof(head));
+    ASSERT_EQ(head.set_count, 2u);
+    for (uint32_t set = 0; set < 2; ++set) {
+      project_table_set_t entry;
+      memcpy(&entry, s.dram(directory + sizeof(head) + set * sizeof(entry), sizeof(entry)),
+             sizeof(entry));
+      bool found = false;
+      for (uint32_t f = 0; f < entry.profile_count; ++f) {
+        project_profile_t profile;
+        memcpy(&profile, s.dram(entry.profiles + f * sizeof(profile), sizeof(profile)),
+               sizeof(profile));
+        found = found || profile.func_id == (set == 0 ? 29u : 7u);
+      }
+      EXPECT_TRUE(found) << set;
+    }
+  }
+}
+
 TEST(Program, NothingIsLeft) {
   std::vector<std::vector<uint8_t>> files = corpus_files();
   SKIP_WITHOUT_CORPUS(files);
@@ -224,6 +267,22 @@ TEST(Program, NothingIsLeft) {
   program_t *program = nullptr;
   ASSERT_EQ(program_stage(model->placement, 0, &core, &program), NRT_SUCCESS);
   EXPECT_NE(s.chunks(), before);
+  // Everything it allocated has a name.
+  struct named_t {
+    std::map<uint64_t, uint64_t> ranges;
+  } named;
+  program_for_each_range(
+      program,
+      [](void *user, const char *name, uint64_t address, uint64_t size) {
+        EXPECT_STRNE(name, "");
+        static_cast<named_t *>(user)->ranges[address] = size;
+      },
+      &named);
+  for (const chunk_t &chunk : s.chunks()) {
+    if (std::find(before.begin(), before.end(), chunk) == before.end()) {
+      EXPECT_GE(named.ranges[chunk.pa], 1u) << chunk.pa << " " << chunk.size;
+    }
+  }
   program_free(program);
   EXPECT_EQ(s.chunks(), before);
   EXPECT_EQ(s.counters(), counters);

@@ -40,14 +40,21 @@ class Refuse : public program_test {
 
 TEST_F(Refuse, RecordsNoEngineRuns) {
   refuse(ISA_ENGINE_POOL, record_of<isa_record>(0xEE), "does not run it");
-  refuse(ISA_ENGINE_DVE, record_of<isa_record>(0xC8), "does not run it");  // collectives
-  refuse(ISA_ENGINE_DVE, record_of<isa_record>(0xD1), "does not run it");  // functions
+  refuse(ISA_ENGINE_DVE, record_of<isa_record>(0xC4), "(indirect DMA copy): this engine does not");
+  refuse(ISA_ENGINE_DVE, record_of<isa_record>(0xC8), "(collective operation): this engine");
+  refuse(ISA_ENGINE_DVE, record_of<isa_record>(0xCF), "(swap of a queue set): this engine does");
+  refuse(ISA_ENGINE_DVE, record_of<isa_record>(0xD1), "(begin of a function): this engine does");
   refuse(ISA_ENGINE_DVE, record_of<isa_record>(ISA_MATMUL), "does not run it");
   refuse(ISA_ENGINE_DVE, record_of<isa_record>(ISA_WRITE), "only a loaded image has");
   refuse(ISA_ENGINE_DVE, record_of<isa_record>(ISA_TENSOR_LOAD), "only a loaded image has");
   auto r = record_of<isa_record>(ISA_NOP);
   r.bytes[20] = 1;
   refuse(ISA_ENGINE_DVE, r, "byte 32: ");
+}
+
+TEST_F(Refuse, FunctionSetsTheSubgraphDoesNotHave) {
+  auto load = record_of<isa_act_table_load>(ISA_ACT_TABLE_LOAD);
+  refuse(ISA_ENGINE_ACT, load, "loads function set 0, the subgraph has 0");
 }
 
 TEST_F(Refuse, SemaphoresAndEventsOfTheRuntime) {
