@@ -27,7 +27,7 @@ struct assembler_t {
   isa_program_t *program;
   std::map<std::string, label_t, std::less<>> labels[ISA_ENGINE_COUNT];
   std::vector<fixup_t> fixups[ISA_ENGINE_COUNT];
-  uint32_t line = 0;  // from 1
+  uint32_t line;
 };
 
 // A name as a variable is called: a word or "...".
@@ -240,11 +240,11 @@ bool assemble(assembler_t *a, std::string_view text, isa_text_error_t *error) {
     if (cursor.line.ends_with('\r'))
       cursor.line.remove_suffix(1);
     text.remove_prefix(std::min(end + 1, text.size()));
-    a->line++;
     if (!parse_line(a, &cursor)) {
       set_error(error, a->line, cursor.failed_at, std::move(cursor.failed));
       return false;
     }
+    a->line++;
   }
   return resolve_labels(a, error);
 }
@@ -254,8 +254,13 @@ bool assemble(assembler_t *a, std::string_view text, isa_text_error_t *error) {
 bool isa_assemble(std::string_view text, const isa_assemble_options_t &options, isa_program_t *out,
                   isa_text_error_t *error) {
   *out = {};
-  assembler_t a{
-      options.names ? *options.names : isa_names_t{}, options.engine, options.form, out, {}, {}};
+  assembler_t a{options.names ? *options.names : isa_names_t{},
+                options.engine,
+                options.form,
+                out,
+                {},
+                {},
+                options.first_line};
   if (options.engine != ISA_ENGINE_COUNT)
     out->given[options.engine] = true;
   if (assemble(&a, text, error))

@@ -147,6 +147,7 @@ constexpr isa_value_t sub_ops[] = {{1, "exit"}, {2, "library_reload"}};
 #define DTYPE(list) ISA_KIND_DTYPE, 0, 0, list
 #define PAIR(list) ISA_KIND_DTYPE_PAIR, 0, 0, list
 #define INNER ISA_SPACE_ANY, 0, 0, 0, true
+#define ALWAYS ISA_SPACE_ANY, 0, 0, 0, false, true
 // Pattern in a space, its data type in a member: all of it, or its low or high nibble.
 #define PATTERN(space, ...) ISA_KIND_PATTERN, 0, 0, {}, space __VA_OPT__(, ) __VA_ARGS__
 #define TYPE(type, member) offsetof(type, member), 0
@@ -215,7 +216,7 @@ constexpr isa_field_t activate[] = {
     FIELD(isa_activate, extra, SCALAR(0, 0, 0)),
 };
 constexpr isa_field_t act_table_load[] = {
-    FIELD(isa_act_table_load, set, ISA_KIND_NUMBER),
+    FIELD(isa_act_table_load, set, NUMBER(0, 255), {}, ALWAYS),
 };
 constexpr isa_field_t tensor_tensor[] = {
     FIELD(isa_tensor_tensor, src0, PATTERN(ISA_SPACE_ANY, TYPE(isa_tensor_tensor, in_dtypes))),
@@ -407,7 +408,7 @@ constexpr isa_field_t dma_bound[] = {
 };
 constexpr isa_field_t dma_trigger[] = {
     FIELD(isa_dma_trigger, queue, ISA_KIND_QUEUE),
-    FIELD(isa_dma_trigger, block, ISA_KIND_NUMBER),
+    FIELD(isa_dma_trigger, block, NUMBER(0, 0xFFFFFFFF), {}, ALWAYS),
 };
 constexpr isa_field_t pseudo_inst[] = {
     FIELD(isa_pseudo_inst, sub_op, ENUM(sub_ops)),

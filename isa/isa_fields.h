@@ -48,6 +48,7 @@ struct isa_field_t {
   uint8_t type_at = 0, type_shift = 0;
   uint8_t source_at = 0;  // of a scalar: the byte that says value or pointer
   bool inner = false;     // text shows it with the field it belongs to
+  bool always = false;    // text shows it when it is 0, too
 };
 
 struct isa_opcode_info_t {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -181,7 +182,7 @@ std::string field_text(const isa_record &record, const isa_field_t &field,
   const uint64_t n = field.size <= 8 ? isa_field_number(&record, field) : 0;
   switch (field.kind) {
     case ISA_KIND_NUMBER:
-      return n ? std::to_string(n) : "";
+      return n || field.always ? std::to_string(n) : "";
     case ISA_KIND_BITS:
       return n ? hex(n) : "";
     case ISA_KIND_SIGNED:
@@ -376,22 +377,34 @@ std::string isa_text_record(const isa_record &record, const isa_text_context_t &
   return line.text;
 }
 
-std::string isa_text_head(const isa_text_context_t &context) {
+std::string isa_text_names(const isa_names_t &names, const std::set<uint32_t> *used) {
   std::string out;
-  if (context.form == ISA_FORM_IMAGE)
-    out += ".form image\n";
-  if (context.names) {
-    for (const auto &[id, name] : context.names->variables) {
-      const std::string shown = variable_name(id, context.names);
-      if (id != 0 && shown != "var" + std::to_string(id))
-        out += ".var " + shown + " " + std::to_string(id) + "\n";
-    }
-    if (!context.names->table.empty()) {
-      out += ".table";
-      for (uint32_t id : context.names->table)
-        out += " " + variable_name(id, context.names);
-      out += "\n";
-    }
+  for (const auto &[id, name] : names.variables) {
+    const bool wanted = !used || used->contains(id) ||
+                        std::find(names.table.begin(), names.table.end(), id) != names.table.end();
+    const std::string shown = variable_name(id, &names);
+    if (wanted && id != 0 && shown != "var" + std::to_string(id))
+      out += ".var " + shown + " " + std::to_string(id) + "\n";
   }
-  return out + ".engine " + isa_engine_name(context.engine) + "\n";
+  if (!names.table.empty()) {
+    out += ".table";
+    for (uint32_t id : names.table)
+      out += " " + variable_name(id, &names);
+    out += "\n";
+  }
+  return out;
+}
+
+void isa_text_used_variables(const isa_record &record, std::set<uint32_t> *used) {
+  const isa_opcode_info_t *info = isa_opcode_info(record.h.opcode);
+  for (const isa_field_t &field : info ? info->fields : std::span<const isa_field_t>()) {
+    const uint8_t *at = bytes_at(record, field.offset);
+    if (field.kind == ISA_KIND_VARIABLE)
+      used->insert(value_at<uint32_t>(at));
+    if (field.kind != ISA_KIND_ADDR8 && field.kind != ISA_KIND_DMA_SIDE)
+      continue;
+    const auto a = value_at<isa_addr8>(at);
+    if (a.mode == ISA_ADDR8_VARIABLE)
+      used->insert(isa_addr8_id(a));
+  }
 }

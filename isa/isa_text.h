@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,8 +40,10 @@ std::string isa_text_record(const isa_record &record, const isa_text_context_t &
 // Operand addresses as they appear in lines: "sbuf[p0, 0x4000]", and "x+0x100" for a variable.
 std::string isa_text_addr4(uint32_t addr4);
 std::string isa_text_variable(uint32_t id, uint32_t offset, const isa_names_t *names);
-// The first lines of a text: `.engine`, and `.form`, `.var` and `.table` when there is need.
-std::string isa_text_head(const isa_text_context_t &context);
+// `.var` and `.table` lines: all variables of `names`, or those in `used`; the table's in any case.
+std::string isa_text_names(const isa_names_t &names, const std::set<uint32_t> *used);
+// Adds the variables that the operands of a record name.
+void isa_text_used_variables(const isa_record &record, std::set<uint32_t> *used);
 
 struct isa_text_error_t {
   uint32_t line, column;  // from 1
@@ -54,6 +57,7 @@ struct isa_assemble_options_t {
   const isa_names_t *names = nullptr;      // `.var` adds to them
   isa_engine_t engine = ISA_ENGINE_COUNT;  // before the first `.engine`; COUNT: none
   isa_form_t form = ISA_FORM_NEFF;         // before the first `.form`
+  uint32_t first_line = 1;
 };
 // All or nothing: false leaves *out empty and says in *error what is wrong.
 bool isa_assemble(std::string_view text, const isa_assemble_options_t &options, isa_program_t *out,

@@ -31,6 +31,25 @@ struct pack_arguments {
 };
 int command_pack(const pack_arguments &arguments);
 
+struct dis_arguments {
+  std::string file;
+  int64_t core = -1;   // -1 = all
+  std::string engine;  // "" = all
+  bool hex = false;
+  bool json = false;
+};
+int command_dis(const dis_arguments &arguments);
+
+struct asm_arguments {
+  std::string text;
+  std::string output;
+  std::string into;    // NEFF whose streams are replaced; "": one stream, bare
+  int64_t core = -1;   // -1 = as the text says, else 0
+  std::string engine;  // "" = as the text says
+  bool json = false;
+};
+int command_asm(const asm_arguments &arguments);
+
 int command_verify(const std::vector<std::string> &files, bool json);
 int command_sample(const neff_sample_options &options, const std::string &output, bool json);
 

@@ -64,6 +64,8 @@ struct arguments {
   memory_arguments memory;
   bool no_profiling = false;
   run_options run;
+  dis_arguments dis;
+  asm_arguments assemble;
 };
 
 constexpr const char *kDashNames = "names that begin with '-': put -- before them, or use the id";
@@ -179,6 +181,37 @@ void add_write_commands(CLI::App &app, arguments &a) {
   sample->add_option("--target", a.sample.target, "sunda, cayman, mariana or * (default cayman)")
       ->option_text("TARGET");
   add_json(sample, &a.json);
+}
+
+void add_stream_options(CLI::App *command, int64_t *core, std::string *engine,
+                        const std::string &otherwise) {
+  command->add_option("--core", *core, "Physical core of the model (default: " + otherwise + ")")
+      ->check(CLI::Range(0, 4095))
+      ->option_text("N");
+  command->add_option("--engine", *engine, "pe, act, pool, dve or sp (default: " + otherwise + ")")
+      ->check(CLI::IsMember({"pe", "act", "pool", "dve", "sp"}).description(""))
+      ->option_text("NAME");
+}
+
+void add_stream_commands(CLI::App &app, arguments &a) {
+  CLI::App *dis = app.add_subcommand("dis", "Instruction streams as text");
+  add_file(dis, &a.dis.file);
+  add_stream_options(dis, &a.dis.core, &a.dis.engine, "all");
+  dis->add_flag("--hex", a.dis.hex, "Each record's bytes, too");
+  add_json(dis, &a.dis.json);
+
+  CLI::App *assemble = app.add_subcommand("asm", "Instruction streams from text (isa/README.md)");
+  assemble->add_option("PROGRAM", a.assemble.text, "Text as dis prints it")->required();
+  assemble->add_option("-o,--output", a.assemble.output, "File to write, required")
+      ->required()
+      ->option_text("OUT");
+  assemble
+      ->add_option("--into", a.assemble.into,
+                   "Write this NEFF with the text's streams in place of its own (default: OUT is "
+                   "one bare stream)")
+      ->option_text("FILE");
+  add_stream_options(assemble, &a.assemble.core, &a.assemble.engine, "what the text says");
+  add_json(assemble, &a.assemble.json);
 }
 
 void add_placement_commands(CLI::App &app, arguments &a) {
@@ -308,6 +341,10 @@ int dispatch(const CLI::App &app, arguments &a) {
     return command_extract(a.extract);
   if (chosen("verify"))
     return command_verify(a.files, a.json);
+  if (chosen("dis"))
+    return command_dis(a.dis);
+  if (chosen("asm"))
+    return command_asm(a.assemble);
   if (chosen("pack"))
     return run_pack(a);
   if (chosen("sample")) {
@@ -384,6 +421,7 @@ int run(int argc, char **argv) {
   app.set_version_flag("--version", "neff (opennrt) " OPENNRT_VERSION);
   add_container_commands(app, a);
   add_write_commands(app, a);
+  add_stream_commands(app, a);
   add_placement_commands(app, a);
   add_memory_command(app, a);
   add_run_command(app, a);

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+STREAMS = ["PE.bin", "Activation.bin", "Pool.bin", "DVE.bin", "SP.bin"]
 ENGINES = ["PE.json", "Activation.json", "Pool.json", "DVE.json", "SP.json"]
 LIMIT = 96 << 10  # longer inputs slow the fuzzer down
 
@@ -44,6 +45,9 @@ def put_members(tag, neff, scratch):
         elif path.name in ENGINES:
             index = ENGINES.index(path.name)
             put("engine_json", f"{tag}-{path.parent.name}-{path.stem}", str(index).encode() + data)
+        elif path.name in STREAMS:
+            put("isa_text", f"{tag}-{path.parent.name}-{path.stem}",
+                b"r%dn" % STREAMS.index(path.name) + data[:64 << 9])
         elif path.suffix == ".npy" and len(data) <= 4096:
             put("npy", f"{tag}-{path.stem}", data)
 
@@ -58,7 +62,7 @@ def containers():
         (root / "in" / "sg00" / ("n" * 120 + ".bin")).write_bytes(b"")
         for name, options in {"gzip": [], "bare": ["--no-compress"], "sha": ["--pkg-version", "1"]}.items():
             # Says that the model would be refused: the archive is what counts here.
-            subprocess.run([tool, "pack", str(root / "in"), "-o", str(root / name), *options], check=True,
+            subprocess.run([tool, "pack", "--force", str(root / "in"), "-o", str(root / name), *options], check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             put("container", name, (root / name).read_bytes())
         # Two gzip members, and stored blocks whose checksums the fuzzer need not find.
@@ -68,6 +72,52 @@ def containers():
                               "stored": gzip.compress(tar, 0, mtime=0)}.items():
             header[16:24] = struct.pack("<Q", len(payload))
             put("container", name, bytes(header) + payload)
+
+
+def programs():
+    """Texts with most instructions, and one that is wrong."""
+    neff = """.var x 1
+.var "-t1 \\x22" 2
+.table x var2
+.engine pe
+SET_ORDERING
+LDWEIGHTS src=sbuf[p0, 0x7cfe] step(-1,0,-32) count(32,1,4) fp16, transpose=1, rows=128, columns=128, row_group=all, column_group=all, wait sem8>=16
+MATMUL src=sbuf[p0, 0x7f00] step(1) count(64) fp16, dst=psum[p0, 0x0] step(1) count(64), rows=128, columns=128, flags=begin, row_group=all, column_group=all, +sem5
+.engine act
+ACT_TABLE_LOAD set=1
+ACTIVATE src=psum[p0, 0x0] step(1) count(8) fp32, dst=sbuf[p0, 0x100] step(1) count(8) bf16, function=7, scale=0.5, bias=sbuf[p32, 0x50] fp32, channels=64, read sem4+=2
+.engine pool
+DMA_DIRECT2D src=table[0]=x+0x40 step(512) count(128) bytes(512) fp16, dst=sbuf[p0, 0x37c00] step(262144) count(128) bytes(512) fp16, semaphore=24, increment=16
+DMA_DIRECT2D src=table[1]+r9 bytes(4) fp32, dst="-t1 \\x22"+0x8 bytes(4) fp32, src_bound=r61 skip
+DMA_BOUND src_size=262144
+MOVE dst=(r61), immediate=(0x3f800000), dtype=uint32
+AFFINE_SELECT mask=-5 step(1) count(128), src=sbuf[p0, 0x58] step(1) count(8) fp32, dst=sbuf[p0, 0x6a] step(1) count(8) bf16, channels=128, compare=ne, fill_register=r61, channel_multiplier=-1
+IOTA pattern=0 step(1) count(8), dst=sbuf[p0, 0x0] step(1) count(8) int32, channels=32, channel_multiplier=8
+.engine dve
+loop: TENSOR_TENSOR src0=sbuf[p0, 0x0] count(8) fp32, src1=sbuf[p0, 0x40] count(8) fp32, dst=psum[p0, 0x80] count(8) fp32, op=add, channels=128
+TENSOR_SCALAR src=[r3] step(1) count(4) fp32, dst=sbuf[p0, 0x0] shape count(0) fp32, op0=multiply, op1=bypass, imm0=sbuf[p0, 0x10], imm1=-1.5, channels=1
+TENSOR_REDUCE src=sbuf[p0, 0x0] count(8) fp32, dst=sbuf[p0, 0x40] fp32, channels=2, op=max, dimension=x
+MEMSET dst=sbuf[p0, 0x0] count(8) fp32, count=8, channels=2, fill=0x3f800000
+ALU_OP op=add, dtype=int32, src1_source=immediate, src0_low=r5, dst_low=r5, immediate=0x1
+COMPARE_BRANCH compare=lt, dtype=int32, target=relative, immediate=0x8, reg0=r5, offset=loop
+.engine sp
+DMATRIGGER queue="qSPIO0", block=3, wait sem6>=1
+PSEUDO_TENSOR_LOAD dtype=int32, kind=registers, count0=2, count1=1, step0=1, address=x+0x40, reg=(r10,r0)
+EVENT_SEMAPHORE wait sem0>=r1, read -sem0, wait2 event3==1->0, update2 event2:=1
+.record """ + "45" + "0" * 126 + "\n"
+    image = """.form image
+.engine sp
+WRITE size0=4, address0=@0x800210081038, value0=0xfffe0001
+SEM_RANGE_CLEAR mode=range, first=3, last=53
+SEM_RANGE_CLEAR mode=mask, mask=(0x1,0x0,0x80000000)
+TENSOR_LOAD dtype=uint32, kind=registers, count0=2, count1=1, step0=1, address=@0x1000, reg=(r62,r63)
+TENSOR_STORE dtype=uint32, kind=immediates, count0=2, count1=1, step0=1, address=@0x802000000010, immediate=(0x1,0x0)
+NOTIFY queue=4, type=6, extended_hint=2
+DMAMEMCPY src=@0x1000 bytes(4) fp32, dst=table[0]+0x10 bytes(4) fp32
+COMPARE_BRANCH compare=always, target=registers, target_reg0=r62, target_reg1=r63
+"""
+    for name, text in {"neff": neff, "image": image, "wrong": neff.replace("MEMSET", "FOO")}.items():
+        put("isa_text", name, b"t" + text.encode())
 
 
 def arrays():
@@ -211,6 +261,7 @@ with tempfile.TemporaryDirectory() as scratch:
             subprocess.run([sys.argv[4], str(made), *arguments], check=True)
             put_members(tag, made, scratch)
         containers()
+        programs()
         arrays()
         sequences()
         transfers()

@@ -120,7 +120,8 @@ TEST_F(IsaCorpus, TextGivesTheStreamsBack) {
       for (const kbin_engine_t &engine : kbin->engines) {
         const auto type = static_cast<isa_engine_t>(engine.eng_type);
         isa_text_context_t context{type, ISA_FORM_NEFF, &names, nullptr, 0};
-        std::string text = isa_text_head(context);
+        std::string text =
+            isa_text_names(names, nullptr) + ".engine " + isa_engine_name(type) + "\n";
         for (const isa_record &record : records(engine)) {
           text += isa_text_record(record, context) + "\n";
           context.slot++;

@@ -245,7 +245,7 @@ TEST(Program, LabelsCommentsAndEngines) {
 
 TEST(Program, HeadReadsBack) {
   const isa_names_t names = some_names();
-  const std::string head = isa_text_head({ISA_ENGINE_DVE, ISA_FORM_IMAGE, &names, nullptr, 0});
+  const std::string head = isa_text_names(names, nullptr) + ".form image\n.engine dve\n";
   const isa_program_t program =
       assemble(head +
                "DMAMEMCPY src=table[1]=\"-t125_i0 \\x22y\\x22\\x0a\"+0x8 bytes(4) fp32, "

@@ -9,8 +9,8 @@ TEST_F(ToolTest, ExitCodes) {
   EXPECT_EQ(run("--help").code, 0);
   EXPECT_EQ(run("--version").code, 0);
   EXPECT_THAT(run("--version").out, HasSubstr("opennrt"));
-  for (const char *command :
-       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "memory", "sample"}) {
+  for (const char *command : {"info", "ls", "extract", "pack", "verify", "plan", "resolve",
+                              "memory", "sample", "dis", "asm"}) {
     EXPECT_EQ(run(std::string(command) + " --help").code, 0) << command;
     EXPECT_EQ(run(command).code, 2) << command;
   }
@@ -38,8 +38,8 @@ TEST_F(ToolTest, UnknownCommandsAndHelp) {
   EXPECT_EQ(run("help resolve").out, run("resolve --help").out);
   EXPECT_EQ(run("help plna").code, 2);
   EXPECT_THAT(run("help").out, HasSubstr("Exit codes: 0 "));
-  for (const char *command :
-       {"info", "ls", "extract", "pack", "verify", "plan", "resolve", "memory", "sample"}) {
+  for (const char *command : {"info", "ls", "extract", "pack", "verify", "plan", "resolve",
+                              "memory", "sample", "dis", "asm"}) {
     r = run(std::string("help ") + command);
     for (const char *jargon : {"TEXT", "NUMBER", ":INT", "REQUIRED"})
       EXPECT_THAT(r.out, Not(HasSubstr(jargon))) << command;
