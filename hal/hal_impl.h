@@ -2,16 +2,18 @@
 // What the files of hal/ share; nobody else includes it.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 #include "hal/hal.h"
 
 struct hal_device_t {
   hal_t *hal;
-  uint32_t position;  // in hal_identity_t.device_index
-  uint32_t index;     // node number
-  int fd;             // device lane
-  uint32_t refs;      // guarded by hal_t.mutex
+  uint32_t position;                                 // in hal_identity_t.device_index
+  uint32_t index;                                    // node number
+  int fd;                                            // device lane
+  uint32_t refs;                                     // guarded by hal_t.mutex
+  std::atomic<uint64_t> bar_base = 0, bar_size = 0;  // of BAR0; size 0: not asked yet (regs.cc)
 };
 
 struct hal_t {

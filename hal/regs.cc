@@ -12,16 +12,21 @@ namespace {
 constexpr uint32_t kPieceMax = 100;  // registers one BAR_READ takes
 constexpr uint64_t kRegisterSize = 4;
 
-// Where BAR0 begins for the driver, and its size. Constant for the device, so asked each time
-// rather than kept under a lock.
+// Where BAR0 begins for the driver, and its size: asked for once, because both are constant for the
+// device. Two threads may both ask; they get the same answer.
 int bar_of(hal_device_t *device, uint64_t *base, uint64_t *size) {
-  struct neuron_ioctl_device_info info = {};
-  int result = hal_device_request(device, NEURON_IOCTL_DEVICE_INFO, &info);
-  if (result == 0) {
-    *base = info.bar_address[0];
+  *size = device->bar_size.load(std::memory_order_acquire);
+  if (*size == 0) {
+    struct neuron_ioctl_device_info info = {};
+    int result = hal_device_request(device, NEURON_IOCTL_DEVICE_INFO, &info);
+    if (result != 0)
+      return result;
+    device->bar_base.store(info.bar_address[0], std::memory_order_relaxed);
+    device->bar_size.store(info.bar_size[0], std::memory_order_release);
     *size = info.bar_size[0];
   }
-  return result;
+  *base = device->bar_base.load(std::memory_order_relaxed);
+  return 0;
 }
 
 int access(hal_device_t *device, uint32_t request, const uint64_t *offsets, uint32_t *values,

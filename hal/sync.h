@@ -13,3 +13,6 @@ int hal_semaphore_decrement(hal_device_t *device, uint32_t nc_id, uint32_t index
 
 int hal_event_get(hal_device_t *device, uint32_t nc_id, uint32_t index, uint32_t *value);
 int hal_event_set(hal_device_t *device, uint32_t nc_id, uint32_t index, uint32_t value);
+
+// All semaphores and events of the core to 0, through their registers: a handful of requests.
+int hal_core_sync_clear(hal_device_t *device, uint32_t nc_id);
