@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/env.h"
 #include "base/nlog.h"
 #include "tdrv/core_reset.h"
+#include "tdrv/exec.h"
 #include "tdrv/export.h"
 #include "tdrv/state.h"
 
@@ -20,6 +22,7 @@ constexpr uint64_t kMiB = 1ull << 20;
 constexpr uint64_t kPageStepMiB = TDRV_SCRATCHPAD_PAGE_ALIGN / kMiB;
 constexpr uint64_t kPageMaxMiB = 4096 - kPageStepMiB;  // the page size is a 32-bit number of bytes
 constexpr uint64_t kDocumentedStepMiB = 512;
+constexpr uint64_t kExecTimeout = 30;  // seconds
 
 NRT_STATUS page_size_from_env(tdrv_options_t *options) {
   // The older name still works; the newer one wins.
@@ -162,6 +165,11 @@ NRT_STATUS init_cores(tdrv_t *tdrv) {
     vcore->num_tpbs = tdrv->options.lnc;
     for (uint32_t k = 0; k < vcore->num_tpbs; ++k)
       vcore->tpbs[k] = &tdrv->tpbs[i * tdrv->options.lnc + k];
+    vcore->exec = exec_unit_create(vcore, &tdrv->options);
+    if (vcore->exec == nullptr) {
+      NLOG_ERROR(NLOG_TDRV, "no host memory for the execution unit of logical core {}", i);
+      return NRT_RESOURCE;
+    }
   }
   return NRT_SUCCESS;
 }
@@ -206,6 +214,12 @@ NRT_STATUS tdrv_options_from_env(tdrv_options_t *options) {
   if (status == NRT_SUCCESS)
     status = env_bool("NEURON_RT_ENABLE_P2P", true, &options->p2p);
   if (status == NRT_SUCCESS)
+    status = env_u64("NEURON_RT_EXEC_TIMEOUT", kExecTimeout, 0, INT_MAX, &options->exec_timeout);
+  if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_RT_EXPERIMENTAL_HW_EXEC", false, &options->hw_exec);
+  if (status == NRT_SUCCESS)
+    status = env_bool("NEURON_MOCK_WAIT_FULL_TIMEOUT", false, &options->wait_full_timeout);
+  if (status == NRT_SUCCESS)
     status = page_size_from_env(options);
   if (status == NRT_SUCCESS)
     status = io_placement_from_env(options);
@@ -243,6 +257,8 @@ void tdrv_close(tdrv_t *tdrv) {
   if (tdrv == nullptr)
     return;
   tensor_release_all(tdrv);
+  for (uint32_t i = 0; tdrv->vcores != nullptr && i < tdrv->options.num_vncs; ++i)
+    exec_unit_destroy(tdrv->vcores[i].exec);
   while (tdrv->tpbs_ready > 0)
     fini_tpb(&tdrv->tpbs[--tdrv->tpbs_ready]);
   tdrv_unmap_hbms(tdrv);

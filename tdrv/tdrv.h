@@ -13,11 +13,14 @@ struct tpb_t {
   tdrv_scratchpad_t scratchpad;
 };
 
+struct exec_unit_t;  // exec.h
+
 // One logical core of the process: `lnc` physical cores.
 struct vcore_t {
   uint32_t vnc;  // index inside the process's visible set
   uint32_t num_tpbs;
   tpb_t *tpbs[TDRV_MAX_LNC];
+  exec_unit_t *exec;
 };
 
 struct tdrv_options_t {
@@ -28,14 +31,18 @@ struct tdrv_options_t {
   bool io_placement_at_load = true;  // false: NEURON_RT_IO_PLACEMENT=bind
   // The caller has claimed exactly these cores already; the claim passes to tdrv.
   bool cores_claimed = false;
-  bool reset_cores = true;  // false: NEURON_RT_RESET_CORES=0
-  bool map_hbm = false;     // whole HBMs may be mapped for the CPU (NEURON_RT_MAP_HBM)
-  bool p2p = true;          // memory may be exported as dma-buf (NEURON_RT_ENABLE_P2P)
+  bool reset_cores = true;         // false: NEURON_RT_RESET_CORES=0
+  bool map_hbm = false;            // whole HBMs may be mapped for the CPU (NEURON_RT_MAP_HBM)
+  bool p2p = true;                 // memory may be exported as dma-buf (NEURON_RT_ENABLE_P2P)
+  uint64_t exec_timeout = 30;      // seconds a run may be without progress; 0: no limit
+  bool wait_full_timeout = false;  // a proven deadlock waits, too (NEURON_MOCK_WAIT_FULL_TIMEOUT)
+  bool hw_exec = false;            // run on real devices (NEURON_RT_EXPERIMENTAL_HW_EXEC)
 };
 
 // Reads NEURON_RT_CONTIGUOUS_SCRATCHPAD, NEURON_SCRATCHPAD_PAGE_SIZE (or
 // NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB), NEURON_RT_IO_PLACEMENT, NEURON_RT_RESET_CORES,
-// NEURON_RT_MAP_HBM, NEURON_RT_ENABLE_P2P.
+// NEURON_RT_MAP_HBM, NEURON_RT_ENABLE_P2P, NEURON_RT_EXEC_TIMEOUT,
+// NEURON_RT_EXPERIMENTAL_HW_EXEC, NEURON_MOCK_WAIT_FULL_TIMEOUT.
 NRT_STATUS tdrv_options_from_env(tdrv_options_t *options);
 
 struct tdrv_t;

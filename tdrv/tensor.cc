@@ -402,6 +402,12 @@ NRT_STATUS tensor_get_device_address(const tensor_t *tensor, uint64_t *pa, uint6
   return NRT_SUCCESS;
 }
 
+dmem_t *tensor_get_memory(const tensor_t *tensor) {
+  view_t view;
+  view_of(tensor, &view);
+  return view.storage != nullptr && is_device(view) ? view.storage->mem : nullptr;
+}
+
 NRT_STATUS tensor_access_begin(const tensor_t *tensor, bool write, tensor_access_t *out) {
   *out = {};
   view_t view;
@@ -410,8 +416,23 @@ NRT_STATUS tensor_access_begin(const tensor_t *tensor, bool write, tensor_access
     return status;
   tensor_storage_acquire(view.storage);
   tensor_storage_device_begin(view.storage, write);
-  *out = {view.storage, write};
+  *out = {view.storage, view.offset, view.size, write};
   return NRT_SUCCESS;
+}
+
+void *tensor_access_host(const tensor_access_t *access) {
+  const tensor_storage_t *storage = access->storage;
+  return storage->kind == STORAGE_DEVICE ? nullptr
+                                         : static_cast<char *>(storage->host) + access->offset;
+}
+
+uint64_t tensor_access_address(const tensor_access_t *access) {
+  return dmem_get_pa(access->storage->mem) + access->offset;
+}
+
+const physical_core_t *tensor_access_core(const tensor_access_t *access) {
+  const tensor_storage_t *storage = access->storage;
+  return storage->kind == STORAGE_DEVICE ? storage->mem->pcore : nullptr;
 }
 
 void tensor_access_end(const tensor_access_t *access) {

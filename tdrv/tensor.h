@@ -46,16 +46,23 @@ void *tensor_get_va(const tensor_t *tensor);
 // Device tensors only, else NRT_INVALID.
 NRT_STATUS tensor_get_device_address(const tensor_t *tensor, uint64_t *pa, uint64_t *allocated,
                                      uint32_t *hbm_index);
+dmem_t *tensor_get_memory(const tensor_t *tensor);  // NULL: not in device memory
 
 // An access by the device, from begin to end (execution). All views of the storage share its fence.
 // The storage lives until the end, whatever happens to the tensor. NRT_INVALID: no memory.
 struct tensor_storage_t;
 struct tensor_access_t {
   tensor_storage_t *storage;
+  uint64_t offset, size;  // the view, in the storage
   bool write;
 };
 NRT_STATUS tensor_access_begin(const tensor_t *tensor, bool write, tensor_access_t *out);
 void tensor_access_end(const tensor_access_t *access);
+// Where the view's bytes are: in host memory (first byte, else NULL), or in device memory of a
+// core.
+void *tensor_access_host(const tensor_access_t *access);
+uint64_t tensor_access_address(const tensor_access_t *access);
+const physical_core_t *tensor_access_core(const tensor_access_t *access);  // NULL: host memory
 
 // One more execution has written this tensor.
 void tensor_output_completed(tensor_t *tensor);

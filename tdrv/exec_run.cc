@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a model: exec_model_run of exec.h.
+#include <time.h>
+
+#include "base/nlog.h"
+#include "hal/exec.h"
+#include "tdrv/exec_unit.h"
+
+namespace {
+
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+constexpr uint64_t kSliceNs = 100'000'000;  // progress is looked at this often
+
+uint64_t now_ns() {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + static_cast<uint64_t>(time.tv_nsec);
+}
+
+// "nd0 nc1", for lines.
+struct core_name_t {
+  explicit core_name_t(const exec_core_t *core) {
+    const physical_core_t &pcore = core->tpb->pcore;
+    auto end = fmt::format_to_n(text, sizeof(text) - 1, "nd{} nc{}", pcore.device_id, pcore.nc_id);
+    *end.out = '\0';
+  }
+  char text[32];
+};
+
+NRT_STATUS log_failure(const exec_model_t *model) {
+  return exec_failure_log(&model->unit->failure,
+                          fmt::format("model {} '{}'", model->id, model->name).c_str());
+}
+
+// --- handing work over ---
+
+NRT_STATUS copy_inputs(const exec_model_t *model, const exec_io_t *io) {
+  NRT_STATUS status = NRT_SUCCESS;
+  for (uint32_t i = 0; i < model->info->num_io_slots && status == NRT_SUCCESS; ++i) {
+    const io_slot_t *slot = &model->info->io_slots[i];
+    if (io[i].copy != nullptr && !slot->is_output)
+      status = dmem_buf_copyin(io[i].copy, tensor_access_host(&io[i].access), 0, slot->size);
+  }
+  return status;
+}
+
+NRT_STATUS copy_outputs(const exec_model_t *model, const exec_io_t *io) {
+  NRT_STATUS status = NRT_SUCCESS;
+  for (uint32_t i = 0; i < model->info->num_io_slots && status == NRT_SUCCESS; ++i) {
+    const io_slot_t *slot = &model->info->io_slots[i];
+    if (io[i].copy != nullptr && slot->is_output)
+      status = dmem_buf_copyout(io[i].copy, tensor_access_host(&io[i].access), 0, slot->size);
+  }
+  return status;
+}
+
+NRT_STATUS bind(const exec_model_t *model, const exec_io_t *io) {
+  NRT_STATUS status = NRT_SUCCESS;
+  for (uint32_t i = 0; i < model->info->num_io_slots; ++i) {
+    uint64_t address =
+        io[i].copy != nullptr ? dmem_get_pa(io[i].copy) : tensor_access_address(&io[i].access);
+    for (uint32_t k = 0; k < model->num_programs && status == NRT_SUCCESS; ++k)
+      status = program_bind(model->programs[k], i, address);
+  }
+  return status;
+}
+
+void post(const exec_model_t *model) {
+  exec_unit_t *unit = model->unit;
+  if (unit->posted == model)
+    return;
+  for (uint32_t k = 0; k < model->num_programs; ++k) {
+    uint64_t images[ISA_ENGINE_COUNT];
+    for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
+      images[e] = program_image(model->programs[k], static_cast<isa_engine_t>(e))->pa;
+    exec_core_post(&unit->cores[k], images);
+  }
+  unit->posted = model;
+}
+
+// What was begun and cannot be taken back: nothing is trusted any more (dma-and-exec.md 4.1).
+void poison(exec_unit_t *unit) {
+  unit->poisoned = true;
+  for (uint32_t k = 0; k < unit->vcore->num_tpbs; ++k)
+    (void)exec_core_halt(&unit->cores[k]);
+}
+
+// All cores are staged before the first one is told (dma-and-exec.md 4.1).
+NRT_STATUS hand_over(const exec_model_t *model, const exec_io_t *io) {
+  exec_unit_t *unit = model->unit;
+  NRT_STATUS status = bind(model, io);
+  if (status == NRT_SUCCESS)
+    post(model);
+  for (uint32_t k = 0; k < model->num_programs && status == NRT_SUCCESS; ++k) {
+    int result = exec_core_doorbell(&unit->cores[k]);
+    if (result == 0)
+      continue;
+    NLOG_ERROR(NLOG_TDRV, "{}: the run of model {} '{}' cannot be started: {}",
+               core_name_t(&unit->cores[k]).text, model->id, model->name, hal_error_name(result));
+    status = NRT_FAILURE;
+  }
+  if (status != NRT_SUCCESS)
+    poison(unit);
+  return status;
+}
+
+// --- waiting ---
+
+// How waiting for a core ended. Without a record in time the reason is told in the failure.
+bool core_complete(const exec_harvest_t *harvest) {
+  return harvest->complete == ISA_ENGINE_COUNT;
+}
+
+uint64_t progress_of(const exec_model_t *model) {
+  uint64_t progress = 0;
+  for (uint32_t k = 0; k < model->num_programs; ++k) {
+    const physical_core_t &pcore = model->unit->cores[k].tpb->pcore;
+    progress += model->unit->harvests[k].records + hal_core_progress(pcore.device, pcore.nc_id);
+  }
+  return progress;
+}
+
+void tell_missing(exec_failure_t *failure, const exec_core_t *core, const exec_harvest_t *harvest) {
+  constexpr const char *kEngines[ISA_ENGINE_COUNT] = {"PE", "ACT", "POOL", "DVE", "SP"};
+  for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e) {
+    if (harvest->engines[e] != EXEC_COMPLETE)
+      exec_failure_line(failure, "{}: {} has not reported its {}", core_name_t(core).text,
+                        kEngines[e], harvest->engines[e] == EXEC_START_PENDING ? "start" : "end");
+  }
+}
+
+// Nothing can come any more: the device's own report.
+void tell_stalled(exec_failure_t *failure, const exec_core_t *core) {
+  char report[2048];
+  hal_core_report(core->tpb->pcore.device, core->tpb->pcore.nc_id, report, sizeof(report));
+  exec_failure_line(failure, "{}: deadlock, nothing can move", core_name_t(core).text);
+  std::string_view lines(report);
+  while (!lines.empty() && lines.back() == '\n')
+    lines.remove_suffix(1);
+  if (!lines.empty())
+    exec_failure_line(failure, "{}", lines);
+}
+
+// Waits for one core. False: it will not complete, or not in time.
+bool wait_for_core(const exec_model_t *model, uint32_t k) {
+  exec_unit_t *unit = model->unit;
+  exec_core_t *core = &unit->cores[k];
+  exec_harvest_t *harvest = &unit->harvests[k];
+  const physical_core_t &pcore = core->tpb->pcore;
+  uint64_t progress = 0, since = 0;
+  bool looked = false;
+  for (;;) {
+    hal_core_state_t state = HAL_CORE_BUSY;
+    uint64_t slice =
+        unit->timeout_ns != 0 && unit->timeout_ns < kSliceNs ? unit->timeout_ns : kSliceNs;
+    int result = hal_core_wait(pcore.device, pcore.nc_id, slice, &state);
+    exec_core_harvest(core, harvest);
+    if (core_complete(harvest) || harvest->out_of_order)
+      return !harvest->out_of_order;
+    if (result != 0) {
+      exec_failure_line(&unit->failure, "{}: waiting failed: {}", core_name_t(core).text,
+                        hal_error_name(result));
+      exec_failure_status(&unit->failure, NRT_FAILURE);
+      return false;
+    }
+    if (state != HAL_CORE_BUSY && !unit->full_timeout) {
+      if (state == HAL_CORE_STALLED)
+        tell_stalled(&unit->failure, core);
+      tell_missing(&unit->failure, core, harvest);
+      return false;
+    }
+    uint64_t now = now_ns(), seen = progress_of(model);
+    if (!looked || seen != progress) {
+      looked = true;
+      progress = seen;
+      since = now;
+    } else if (unit->timeout_ns != 0 && now - since >= unit->timeout_ns) {
+      exec_failure_line(&unit->failure, "{}: no progress for {} s (NEURON_RT_EXEC_TIMEOUT)",
+                        core_name_t(core).text, unit->timeout_ns / kNsPerSecond);
+      if (state == HAL_CORE_STALLED)
+        tell_stalled(&unit->failure, core);
+      tell_missing(&unit->failure, core, harvest);
+      return false;
+    } else if (state != HAL_CORE_BUSY) {
+      // Told to wait it out: the answer would come at once, again and again.
+      struct timespec pause = {0, 1'000'000};
+      nanosleep(&pause, nullptr);
+    }
+  }
+}
+
+// --- what came of it ---
+
+void judge_core(const exec_model_t *model, uint32_t k) {
+  exec_unit_t *unit = model->unit;
+  exec_core_t *core = &unit->cores[k];
+  const exec_harvest_t *harvest = &unit->harvests[k];
+  exec_failure_t *failure = &unit->failure;
+  core_name_t name(core);
+  // The error queue is read in any case.
+  project_notification_t record;
+  bool overflow = harvest->overflow;
+  while (nqueue_next(&core->errors, &record)) {
+    overflow = overflow || (record.type_flags & PROJECT_NOTIFY_OVERFLOW) != 0;
+    exec_failure_record(failure, name.text, &record, model->programs[k]);
+  }
+  if (!core_complete(harvest) || harvest->out_of_order)
+    overflow = exec_core_take_overflow(core) || overflow;
+  if (overflow) {
+    exec_failure_line(failure, "{}: a notification queue was full, records are lost", name.text);
+    exec_failure_status(failure, NRT_EXEC_SW_NQ_OVERFLOW);
+  } else if (harvest->out_of_order) {
+    exec_failure_line(failure, "{}: engine {} reports what it is not due to report", name.text,
+                      harvest->out_of_order_engine);
+    exec_failure_status(failure, NRT_FAILURE);
+  } else if (!core_complete(harvest)) {
+    exec_failure_status(failure, NRT_TIMEOUT);
+  }
+  if (failure->status == NRT_SUCCESS || failure->status == NRT_EXEC_COMPLETED_WITH_NUM_ERR)
+    return;
+  int engine = exec_core_aborted_dma(core);
+  if (engine >= 0) {
+    exec_failure_line(failure, "{}: DMA engine {} has aborted", name.text, engine);
+    exec_failure_status(failure, NRT_EXEC_HW_ERR_DMA_ABORT);
+  }
+}
+
+// After a failure other models shall run: every core of the unit begins anew.
+void restart(exec_unit_t *unit) {
+  for (uint32_t k = 0; k < unit->vcore->num_tpbs; ++k) {
+    nlog_held_error held;  // the run's own line comes first, and is the only one
+    nlog_held_error *previous = nlog_hold_errors(&held);
+    NRT_STATUS status = exec_core_restart(&unit->cores[k]);
+    nlog_hold_errors(previous);
+    if (status == NRT_SUCCESS)
+      continue;
+    exec_failure_line(&unit->failure, "{}", held.message);
+    exec_failure_status(&unit->failure, NRT_EXEC_UNIT_UNRECOVERABLE);
+    return poison(unit);
+  }
+}
+
+NRT_STATUS collect(const exec_model_t *model) {
+  exec_unit_t *unit = model->unit;
+  exec_failure_clear(&unit->failure);
+  for (uint32_t k = 0; k < model->num_programs; ++k)
+    unit->harvests[k] = {};
+  bool complete = true;
+  for (uint32_t k = 0; k < model->num_programs && complete; ++k)
+    complete = wait_for_core(model, k);
+  for (uint32_t k = 0; k < model->num_programs; ++k)
+    judge_core(model, k);
+  exec_failure_t *failure = &unit->failure;
+  if (failure->status != NRT_SUCCESS && failure->status != NRT_EXEC_COMPLETED_WITH_NUM_ERR) {
+    restart(unit);
+    return failure->status;
+  }
+  for (uint32_t k = 0; k < model->num_programs; ++k) {
+    int result = exec_core_write_heads(&unit->cores[k]);
+    if (result == 0)
+      continue;
+    exec_failure_line(failure, "{}: the notification queues cannot be given back: {}",
+                      core_name_t(&unit->cores[k]).text, hal_error_name(result));
+    exec_failure_status(failure, NRT_FAILURE);
+    restart(unit);
+    return failure->status;
+  }
+  return failure->status;
+}
+
+}  // namespace
+
+NRT_STATUS exec_model_run(exec_model_t *model, const exec_io_t *io) {
+  exec_unit_t *unit = model->unit;
+  if (!unit->allowed) {
+    NLOG_ERROR(NLOG_TDRV,
+               "model {} '{}': programs made by this runtime have not run on a real device yet; "
+               "NEURON_RT_EXPERIMENTAL_HW_EXEC=1 tries it",
+               model->id, model->name);
+    return NRT_INVALID;
+  }
+  exec_unit_guard guard(unit);
+  if (unit->poisoned) {
+    NLOG_ERROR(NLOG_TDRV,
+               "model {} '{}': an earlier failure has ended execution on logical core {} until the "
+               "runtime is initialised again",
+               model->id, model->name, unit->vcore->vnc);
+    return NRT_EXEC_UNIT_UNRECOVERABLE;
+  }
+  NRT_STATUS status = copy_inputs(model, io);
+  if (status == NRT_SUCCESS)
+    status = hand_over(model, io);
+  if (status != NRT_SUCCESS)
+    return status;  // its line is written
+  status = collect(model);
+  if (status == NRT_SUCCESS)
+    return copy_outputs(model, io);
+  if (status == NRT_EXEC_COMPLETED_WITH_NUM_ERR) {
+    NRT_STATUS copied = copy_outputs(model, io);
+    if (copied != NRT_SUCCESS)
+      return copied;
+  }
+  return log_failure(model);
+}
