@@ -73,8 +73,15 @@ class number_reservation {
   const kmgr_entry_t *entry_;
 };
 
-struct unstage_t {
-  void operator()(vtpb_info_shared_t *placement) const { dlr_kelf_unstage(placement); }
+// A staged model whose load is under way.
+class staged_model {
+ public:
+  staged_model() = default;
+  staged_model(const staged_model &) = delete;
+  staged_model &operator=(const staged_model &) = delete;
+  ~staged_model() { dlr_kelf_unstage(&model); }
+  void keep() { model = {}; }
+  dlr_model_t model = {};
 };
 
 // The one ERROR line of a refused file.
@@ -134,18 +141,18 @@ NRT_STATUS load(kmgr_t *kmgr, std::span<const uint8_t> file, int32_t vnc, H_NN *
   std::string name(header_name(header));
   tdrv_neff_t neff = {name.c_str(), {}};
   std::copy_n(entry->h_models, TDRV_MAX_LNC, neff.ids);
-  vtpb_info_shared_t *placed = nullptr;
+  staged_model staged;
   status = dlr_kelf_stage(tdrv_vcore(kmgr->tdrv, core.vnc()), entry->nn.get(), tdrv_opts, &neff,
-                          &placed);
+                          &staged.model);
   if (status != NRT_SUCCESS)
     return status;
-  std::unique_ptr<vtpb_info_shared_t, unstage_t> placement(placed);
-  entry->placement = placed;
+  entry->placement = staged.model.placement;
+  entry->exec = staged.model.exec;
 
   std::string target = entry->nn->target_name;
   H_NN h_nn = kmgr->registry.add(entry);
   numbers.keep();
-  (void)placement.release();
+  staged.keep();
   uint32_t used_vnc = core.vnc();
   core.keep();
   *out = h_nn;
@@ -158,8 +165,10 @@ NRT_STATUS load(kmgr_t *kmgr, std::span<const uint8_t> file, int32_t vnc, H_NN *
 }
 
 void release(kmgr_t *kmgr, kmgr_entry_t *entry) {
-  dlr_kelf_unstage(entry->placement);
+  dlr_model_t staged = {entry->placement, entry->exec};
+  dlr_kelf_unstage(&staged);
   entry->placement = nullptr;
+  entry->exec = nullptr;
   uint32_t vnc = entry->vnc;
   H_NN h_nn = entry->h_nn;
   std::unique_ptr<kmgr_entry_t> owned = kmgr->registry.remove_end(entry);

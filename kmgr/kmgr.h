@@ -8,6 +8,7 @@
 
 #include "kelf/kelf.h"
 #include "neff/neff.h"
+#include "tdrv/exec.h"
 #include "tdrv/model.h"
 #include "tdrv/tdrv.h"
 
@@ -20,6 +21,7 @@ struct kmgr_model_t {
   uint32_t vnc;
   std::shared_ptr<const kelf_nn_t> nn;
   vtpb_info_shared_t *placement;
+  exec_model_t *exec;
   H_MODEL h_models[TDRV_MAX_LNC];  // one per subgraph
 };
 

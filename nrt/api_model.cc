@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and their descriptions (nrt-api.md 5.1). Execution is not here yet.
+// Models: loading, descriptions, runs (nrt-api.md 5.1, 5.4).
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -18,14 +18,20 @@ struct model_put {
 };
 using model_ref = std::unique_ptr<kmgr_model_t, model_put>;
 
-// The loaded model behind a handle; a failure is logged and stands in *status.
+// Keeps a model from being unloaded; a failure is logged and stands in *status.
+model_ref hold_model(const char *api, runtime_t &r, const model_object_t &object,
+                     NRT_STATUS *status) {
+  model_ref model(kmgr_model_get(r.kmgr, object.h_nn), model_put{r.kmgr});
+  if (model == nullptr)
+    *status = api_fail(api, NRT_INVALID_HANDLE, "model {} is being unloaded", object.h_nn);
+  return model;
+}
+
+// The loaded model behind a handle, likewise.
 model_ref find_model(const char *api, runtime_t &r, const nrt_model_t *handle, NRT_STATUS *status) {
   std::shared_ptr<model_object_t> object = api_find(api, r.models, handle, "model", status);
-  model_ref model(object != nullptr ? kmgr_model_get(r.kmgr, object->h_nn) : nullptr,
-                  model_put{r.kmgr});
-  if (object != nullptr && model == nullptr)
-    *status = api_fail(api, NRT_INVALID_HANDLE, "model {} is being unloaded", object->h_nn);
-  return model;
+  return object != nullptr ? hold_model(api, r, *object, status)
+                           : model_ref(nullptr, model_put{r.kmgr});
 }
 
 NRT_STATUS load(const char *api, runtime_t &r, const void *bytes, size_t size, int32_t vnc,
@@ -112,15 +118,26 @@ nrt_tensor_info_array_t *build_info(const kelf_nn_t &nn) {
   return array;
 }
 
-NRT_STATUS execute(const char *api, nrt_model_t *model, const nrt_tensor_set_t *input_set,
-                   nrt_tensor_set_t *output_set) {
+NRT_STATUS run(const char *api, nrt_model_t *handle, const nrt_tensor_set_t *input_set,
+               nrt_tensor_set_t *output_set, int count) {
   return api_guarded(api, [&](runtime_t &r) -> NRT_STATUS {
     NRT_STATUS status;
-    if (api_find(api, r.models, model, "model", &status) == nullptr ||
-        api_find(api, r.sets, input_set, "input tensor set", &status) == nullptr ||
-        api_find(api, r.sets, output_set, "output tensor set", &status) == nullptr)
+    std::shared_ptr<model_object_t> object = api_find(api, r.models, handle, "model", &status);
+    if (object == nullptr)
       return status;
-    return api_fail(api, NRT_INVALID, "execution is not implemented yet");
+    model_ref model = hold_model(api, r, *object, &status);
+    if (model == nullptr)
+      return status;
+    auto inputs = api_find(api, r.sets, input_set, "input tensor set", &status);
+    if (inputs == nullptr)
+      return status;
+    auto outputs = api_find(api, r.sets, output_set, "output tensor set", &status);
+    if (outputs == nullptr)
+      return status;
+    if (count < 1)
+      return api_fail(api, NRT_INVALID, "{} runs asked for; at least 1", count);
+    return execute(api, r, model->exec, object->executions, *inputs, *outputs,
+                   static_cast<uint32_t>(count));
   });
 }
 
@@ -239,13 +256,12 @@ NRT_STATUS nrt_free_model_tensor_info(nrt_tensor_info_array_t *tensor_info) {
 
 NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
                        nrt_tensor_set_t *output_set) {
-  return execute(__func__, model, input_set, output_set);
+  return run(__func__, model, input_set, output_set, 1);
 }
 
 NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_set,
                               nrt_tensor_set_t *output_set, int repeat_count) {
-  (void)repeat_count;
-  return execute(__func__, model, input_set, output_set);
+  return run(__func__, model, input_set, output_set, repeat_count);
 }
 
 }  // extern "C"

@@ -16,11 +16,13 @@
 #include "base/nlog.h"
 #include "hal/hal.h"
 #include "kmgr/kmgr.h"
+#include "nrt/execute.h"
 #include "nrt/handles.h"
 #include "tdrv/tensor.h"
 
 struct model_object_t {
   H_NN h_nn = 0;
+  execution_pool executions;
 };
 
 struct tensor_object_t {
@@ -34,6 +36,9 @@ struct tensor_object_t {
 struct tensor_set_object_t {
   std::mutex mutex;
   std::map<std::string, void *, std::less<>> tensors;  // name -> tensor handle, not owned
+  // Device memory for host tensors, by name, then by logical core; inputs and outputs (execute.cc).
+  using copies_t = std::vector<std::pair<uint32_t, std::shared_ptr<tensor_object_t>>>;
+  std::map<std::string, copies_t, std::less<>> copies[2];
 };
 
 struct runtime_t {

@@ -186,8 +186,6 @@ NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
     vtpb_info_shared_free(info);
     return status;
   }
-  for (uint32_t k = 0; k < info->num_kbins; ++k)
-    dmem_log_neff(info->mr_sets[k].model_allocator);
   *out = info;
   return NRT_SUCCESS;
 }

@@ -50,8 +50,7 @@ struct tdrv_neff_t {
 // inputs and outputs, pointers, pointer tables. Payloads are uploaded by one thread per subgraph;
 // any failure rolls everything back. NRT_LOAD_NOT_ENOUGH_NC: more subgraphs than physical cores;
 // NRT_INVALID: neither one subgraph nor as many as cores; NRT_RESOURCE: device memory. `nn` must
-// outlive the result. `neff` may be NULL: the model's memory then counts for its cores only. A
-// named model's memory is logged per core at INFO.
+// outlive the result. `neff` may be NULL: the model's memory then counts for its cores only.
 NRT_STATUS vtpb_info_shared_init_vtpb(vcore_t *vcore, const kelf_nn_t *nn,
                                       const tdrv_options_t *options, const tdrv_neff_t *neff,
                                       vtpb_info_shared_t **out);

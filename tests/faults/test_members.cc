@@ -7,6 +7,7 @@
 #include <nrt/nrt.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "neff/neff.h"
@@ -67,6 +68,14 @@ std::vector<uint8_t> packed(const neff_write_members &members, const neff_write_
   return file;
 }
 
+std::string engine_of(std::string base) {
+  if (base == "Activation")
+    return "act";
+  for (char &c : base)
+    c = static_cast<char>(tolower(c));
+  return base;
+}
+
 class MemberFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -94,6 +103,9 @@ class MemberFaults : public testing::Test {
       EXPECT_EQ(fault_log_errors(), 1u) << fault_log_text();
       std::string base = name.substr(name.rfind('/') + 1);
       base = base.substr(0, base.rfind('.'));
+      // A line about an instruction names the engine whose member it is.
+      if (fault_log_text().find(", engine ") != std::string::npos && name.ends_with(".bin"))
+        base = "engine " + engine_of(base);
       EXPECT_NE(fault_log_text().find(base), std::string::npos)
           << "the line does not name the member:" << fault_log_text();
     }
@@ -109,7 +121,10 @@ class MemberFaults : public testing::Test {
 
 TEST_F(MemberFaults, EveryMemberOfTheSample) {
   sample_t sample = sample_make();
-  ASSERT_EQ(load_and_unload(packed(sample.members, sample.options)).status, NRT_SUCCESS);
+  // Twice: the mock's thread, made by the first load, takes the stack the C library had kept of the
+  // uploading thread, and the second load makes another.
+  for (int warm = 0; warm < 2; warm++)
+    ASSERT_EQ(load_and_unload(packed(sample.members, sample.options)).status, NRT_SUCCESS);
   for (const auto &[name, bytes] : sample.members) {
     for (int damage = 0; damage < DAMAGE_COUNT; damage++)
       try_one(sample.members, sample.options, name, static_cast<damage_t>(damage), true);

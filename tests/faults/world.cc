@@ -47,7 +47,8 @@ void dump_chunks(mock_host_t *machine, int fd, std::vector<uint64_t> *out) {
 
 bool is_allocation(uint32_t request) {
   return request == NEURON_IOCTL_MEM_ALLOC || request == NEURON_IOCTL_MEM_ALLOC_V2 ||
-         request == NEURON_IOCTL_MEM_ALLOC_V2MT || request == NEURON_IOCTL_MEM_ALLOC_V2MT64;
+         request == NEURON_IOCTL_MEM_ALLOC_V2MT || request == NEURON_IOCTL_MEM_ALLOC_V2MT64 ||
+         request == NEURON_IOCTL_NOTIFICATIONS_INIT_WITH_REALLOC_V2;
 }
 
 // A call of a sequence: runs while nothing has failed.
@@ -128,6 +129,8 @@ void fault_log_start() {
   setenv("NEURON_RT_LOG_LEVEL", "WARN", 1);
   setenv("NEURON_RT_ENABLE_DEVICE_MEMORY_OOM_LOG", "0", 1);  // no files
   setenv("NEURON_RT_DEBUG_MEMLOG_MAX_SIZE", "64", 1);        // a ring that grows as events come
+  // The mock's thread is made by the first load, and by none that is counted.
+  setenv("NEURON_MOCK_THREADS", "1", 1);
   nlog_configure_from_env();
   nlog_set_hook(on_line, nullptr);
   NLOG_ERROR(NLOG_NRT, "the first line makes what all lines need");

@@ -39,6 +39,11 @@ constexpr uint64_t kSampleNpy = 8192, kSampleRaw = 3001, kSampleStaged = 300;
 constexpr uint64_t kSampleTmp = 70000, kSampleDbg = 128;
 constexpr uint64_t kSampleLocal = 1 * kMiB, kSampleMain = 3 * kMiB, kSampleShared = 2 * kMiB;
 constexpr uint64_t kSampleSharedOffset = 4096;
+// What a subgraph takes to run: an image per engine, the cell with the address of its DGE table,
+// and for each of its two static queues two rings on each of 16 DMA engines.
+constexpr uint64_t kSampleProgramChunks = 5 + 1 + 2 * 16 * 2;
+// What a physical core takes while it has models: five loops of 16 records, and a request.
+constexpr uint64_t kResidentBytes = 5 * 16 * 64 + 52;
 constexpr uint64_t kSampleWeights = kSampleNpy + kSampleRaw + kSampleStaged;
 
 struct sample_options_t {

@@ -82,6 +82,9 @@ stack::stack(const stack_options_t &wanted) : options(wanted) {
   t.want_contiguous_scratchpad = options.contiguous;
   t.scratchpad_page_size = options.page_size;
   t.io_placement_at_load = options.io_at_load;
+  t.exec_timeout = options.exec_timeout;
+  t.wait_full_timeout = options.wait_full_timeout;
+  t.hw_exec = options.hw_exec;
   status = tdrv_init(hal, &t, &tdrv);
   EXPECT_EQ(status, NRT_SUCCESS);
   if (status != NRT_SUCCESS)

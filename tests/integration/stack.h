@@ -24,6 +24,9 @@ struct stack_options_t {
   uint64_t page_size = TDRV_SCRATCHPAD_PAGED_DEFAULT;
   bool contiguous = true;
   bool io_at_load = true;
+  uint64_t exec_timeout = 30;
+  bool wait_full_timeout = false;
+  bool hw_exec = false;
   bool kernel_back_end = false;  // the kernel back end, its system calls answered by the mock
   uint64_t hbm_size = 0;
   bool validate_hash = false;

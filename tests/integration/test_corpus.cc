@@ -194,7 +194,7 @@ TEST(Corpus, BytesAreThoseOfTheSheet) {
 TEST(Corpus, BothBackEndsGiveTheSameAddresses) {
   auto files = corpus_files();
   SKIP_WITHOUT_CORPUS(files);
-  stack mock, kernel({.kernel_back_end = true});
+  stack mock, kernel({.hw_exec = true, .kernel_back_end = true});
   ASSERT_TRUE(mock.ok() && kernel.ok());
   EXPECT_STREQ(hal_identity(mock.hal)->backend, "mock");
   EXPECT_STREQ(hal_identity(kernel.hal)->backend, "kernel");

@@ -58,7 +58,8 @@ TEST(Threads, SameFileOnFourCoresIsParsedOnce) {
 
 TEST(BackEnds, GiveTheSameAddresses) {
   for (uint32_t lnc : {1u, 2u}) {
-    stack mock({.lnc = lnc}), kernel({.lnc = lnc, .kernel_back_end = true});
+    stack mock({.lnc = lnc});
+    stack kernel({.lnc = lnc, .hw_exec = true, .kernel_back_end = true});
     ASSERT_TRUE(mock.ok() && kernel.ok());
     for (uint32_t i = 0; i < 6; i++) {
       std::vector<uint8_t> file = sample_file({.subgraphs = lnc, .variant = i});

@@ -16,7 +16,9 @@ void fake_machine_t::reset() {
   num_vncs = 4;
   on_parse = nullptr;
   on_stage = nullptr;
+  on_ready = nullptr;
   placements = 0;
+  executables = 0;
   unstaged.clear();
   neff_name.clear();
   neff_ids.clear();
@@ -155,4 +157,20 @@ void vtpb_info_shared_free(vtpb_info_shared_t *placement) {
   }
   fake.placements--;
   delete placement;
+}
+
+NRT_STATUS exec_model_load(vtpb_info_shared_t *info, const tdrv_neff_t *, exec_model_t **out) {
+  NRT_STATUS status = fake.on_ready ? fake.on_ready(info->vcore) : NRT_SUCCESS;
+  if (status != NRT_SUCCESS) {
+    NLOG_ERROR(NLOG_TDRV, "execution refused by the test");
+    return status;
+  }
+  fake.executables++;
+  *out = reinterpret_cast<exec_model_t *>(info);  // never looked into
+  return NRT_SUCCESS;
+}
+
+void exec_model_unload(exec_model_t *model) {
+  if (model != nullptr)
+    fake.executables--;
 }

@@ -20,8 +20,11 @@ struct fake_machine_t {
   std::function<NRT_STATUS(const std::string &payload)> on_parse;
   // Called by vtpb_info_shared_init_vtpb, which logs the failure itself as the real one does.
   std::function<NRT_STATUS(vcore_t *)> on_stage;
+  // Called by exec_model_load, likewise.
+  std::function<NRT_STATUS(vcore_t *)> on_ready;
 
-  std::atomic<int> placements{0};  // live
+  std::atomic<int> placements{0};   // live
+  std::atomic<int> executables{0};  // live
   std::mutex mutex;
   std::vector<uint32_t> unstaged;  // logical cores, in the order of vtpb_info_shared_free
 

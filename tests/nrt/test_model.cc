@@ -117,23 +117,6 @@ TEST_F(Model, Collectives) {
   EXPECT_REFUSED(NRT_INVALID, nrt_load_collectives(neff.data(), neff.size(), 1, -1, 0, 0, &model));
 }
 
-TEST_F(Model, ExecuteIsRefusedClearly) {
-  std::vector<uint8_t> neff = sample_neff();
-  nrt_model_t *model = nullptr;
-  nrt_tensor_set_t *in = nullptr, *out = nullptr;
-  ASSERT_EQ(NRT_SUCCESS, nrt_load(neff.data(), neff.size(), 0, -1, &model));
-  ASSERT_EQ(NRT_SUCCESS, nrt_allocate_tensor_set(&in));
-  ASSERT_EQ(NRT_SUCCESS, nrt_allocate_tensor_set(&out));
-  EXPECT_REFUSED(NRT_INVALID, nrt_execute(model, in, out));
-  EXPECT_NE(std::string::npos,
-            test_log().lines("ERROR").back().find("execution is not implemented yet"));
-  EXPECT_REFUSED(NRT_INVALID, nrt_execute_repeat(model, in, out, 10));
-  EXPECT_REFUSED(NRT_INVALID, nrt_execute(model, nullptr, out));
-  EXPECT_REFUSED(NRT_INVALID, nrt_execute(nullptr, in, out));
-  ASSERT_EQ(NRT_SUCCESS, nrt_unload(model));
-  EXPECT_REFUSED(NRT_INVALID_HANDLE, nrt_execute(model, in, out));
-}
-
 // -1 spreads over the logical cores.
 TEST_F(Model, LibraryPicksTheCore) {
   std::vector<uint8_t> neff = sample_neff();
