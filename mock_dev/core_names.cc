@@ -26,7 +26,8 @@ int mock_names_copy(const mock_name_t *names, size_t count, mock_core_names_t *o
   for (size_t i = 0; i < count; ++i) {
     size_t length = strlen(names[i].name) + 1;
     memcpy(text, names[i].name, length);
-    list[i] = {names[i].address, names[i].size, text};
+    list[i] = names[i];
+    list[i].name = text;
     text += length;
   }
   std::sort(list, list + count,

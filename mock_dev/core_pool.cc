@@ -13,6 +13,7 @@
 
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/exec_state.h"
+#include "mock_dev/watch_check.h"
 
 namespace {
 
@@ -105,6 +106,7 @@ void settle(const mock_exec_t *exec, mock_core_t *core) {
     return;
   core->options_taken = exec->generation;
   core->options = exec->options;
+  core->watch = exec->watcher != nullptr ? mock_watcher_core(exec->watcher, core) : nullptr;
   core->rng =
       core->options.seed ^ (uint64_t{core->device->index} << 40 | uint64_t{core->index} << 32);
 }

@@ -13,6 +13,8 @@
 
 #include "mock_dev/core_pool.h"
 #include "mock_dev/exec_state.h"
+#include "mock_dev/kernel_log.h"
+#include "mock_dev/watch_check.h"
 
 namespace {
 
@@ -31,6 +33,19 @@ bool condition_init(pthread_cond_t *condition) {
   bool ok = pthread_cond_init(condition, &attr) == 0;
   pthread_condattr_destroy(&attr);
   return ok;
+}
+
+// Who checks runs with these options. Without memory nobody does. Lock held, or nobody else there.
+void watcher_set(mock_host *host, const mock_exec_options_t *options) {
+  mock_exec_t *exec = host->exec;
+  exec->watcher = nullptr;
+  if (options->races == 0 && options->strict == 0)
+    return;
+  mock_watcher_t *watcher = mock_watcher_create(host, options);
+  if (watcher == nullptr)
+    return mock_kernel_log(host, "neuron: no host memory to check runs");
+  exec->watchers.push_back(watcher);
+  exec->watcher = watcher;
 }
 
 }  // namespace
@@ -64,6 +79,7 @@ int mock_exec_create(mock_host *host, const mock_dev_options_t *options) {
     return -ENOMEM;
   }
   host->exec = exec;
+  watcher_set(host, &exec->options);
   return 0;
 }
 
@@ -75,6 +91,8 @@ void mock_exec_destroy(mock_host *host) {
   for (uint32_t i = 0; i < host->state->device_count * exec->cores; ++i)
     if (exec->core[i].names.list != nullptr)
       mock_names_free(&exec->core[i].names);
+  for (mock_watcher_t *watcher : exec->watchers)
+    mock_watcher_destroy(watcher);
   munmap(exec->core, exec->core_bytes);
   delete exec;
   host->exec = nullptr;
@@ -104,6 +122,18 @@ void mock_exec_configure(mock_host_t *host, const mock_exec_options_t *options) 
   mock_exec_hold_t hold(host->exec);
   host->exec->options = *options;
   host->exec->generation++;
+  watcher_set(host, options);
+}
+
+int mock_exec_finding(mock_host_t *host, char *text, size_t size, uint64_t *dropped) {
+  mock_watcher_t *watcher;
+  {
+    mock_exec_hold_t hold(host->exec);
+    watcher = host->exec->watcher;
+  }
+  if (dropped != nullptr)
+    *dropped = 0;
+  return watcher != nullptr ? mock_watcher_finding(watcher, text, size, dropped) : -EAGAIN;
 }
 
 void mock_exec_options_get(mock_host_t *host, mock_exec_options_t *out) {

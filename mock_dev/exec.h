@@ -41,11 +41,15 @@ int mock_core_wait(mock_host_t *host, uint32_t device, uint32_t core, uint64_t t
 size_t mock_core_report(mock_host_t *host, uint32_t device, uint32_t core, char *text, size_t size);
 
 /* What the runtime calls things, for reports and strict mode only: nothing that executes reads it.
- * Replaces the names of the core; NULL, 0 removes them. Images: from device address to stream. */
+ * Replaces the names of the core; NULL, 0 removes them. Ranges may overlap. */
 typedef struct mock_name {
   uint64_t address, size; /* device addresses */
   const char *name;
+  uint32_t first_slot; /* records: slot in the engine's stream of the one at `address` */
+  uint32_t flags;      /* MOCK_NAME_* */
 } mock_name_t;
+#define MOCK_NAME_RECORDS 1u   /* instructions: reports give slots */
+#define MOCK_NAME_UNDEFINED 2u /* holds nothing of use when a run begins: scratch, outputs */
 int mock_exec_names(mock_host_t *host, uint32_t device, uint32_t core, const mock_name_t *names,
                     size_t count);
 

@@ -5,8 +5,11 @@
 #include <pthread.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "mock_dev/core.h"
+
+struct mock_watcher_t;  // watch_check.h
 
 constexpr uint32_t MOCK_EXEC_MAX_THREADS = 64;
 
@@ -21,6 +24,8 @@ struct mock_exec_t {
   uint64_t generation;  // of the options, trace and names
   mock_exec_event_fn trace;
   void *trace_user;
+  mock_watcher_t *watcher;                 // checks the next runs; nullptr: nobody
+  std::vector<mock_watcher_t *> watchers;  // all ever made: cores may still use an older one
 
   mock_core_t *first, *last;  // run queue
   uint32_t queued, busy;      // cores in it; cores that a thread runs
