@@ -281,6 +281,7 @@ int command_run(const run_arguments &arguments) {
   execute(arguments, session, &report);
   run_trace(session.model(), nullptr);
   run_count(&report);
+  run_findings(&report);
   if (report.status == NRT_SUCCESS)
     use_outputs(arguments, session, &report, findings);
   report.trace_events = recorder.events();

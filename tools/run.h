@@ -111,6 +111,8 @@ NRT_STATUS run_configure(const run_arguments &arguments, finding_sink &findings)
 void run_describe(nrt_model_t *model, run_report_t *report);
 // Counts since `report` was described take the place of those in it.
 void run_count(run_report_t *report);
+// What --races and --strict have found.
+void run_findings(run_report_t *report);
 // Records what the mock executes from now on; NULL: no longer.
 void run_trace(nrt_model_t *model, class trace_recorder *recorder);
 

@@ -80,9 +80,6 @@ NRT_STATUS run_configure(const run_arguments &arguments, finding_sink &findings)
                                 "--seed, --strict, --races, --exact-functions and --trace need "
                                 "the mocked device")
                  : NRT_SUCCESS;
-  if (arguments.races || arguments.strict)
-    return findings.add(NRT_INVALID, "device",
-                        "--races and --strict: the mocked device does not check accesses yet");
   mock_exec_options_t options{};
   mock_exec_options_get(host, &options);  // from the environment
   options.seed = arguments.seed != 0 ? arguments.seed : options.seed;
@@ -126,6 +123,15 @@ void run_count(run_report_t *report) {
     mock_exec_counts(host, core.device, core.core, &core.counts);
     subtract(before, &core.counts);
   }
+}
+
+void run_findings(run_report_t *report) {
+  runtime_lease lease;
+  mock_host_t *host = host_of(lease);
+  char text[1024];
+  while (host != nullptr &&
+         mock_exec_finding(host, text, sizeof(text), &report->findings_dropped) > 0)
+    report->findings.emplace_back(text);
 }
 
 void run_trace(nrt_model_t *handle, trace_recorder *recorder) {
