@@ -112,6 +112,17 @@ int hal_exec_names(hal_device_t *device, uint32_t nc_id, const hal_name_t *names
   if (list == nullptr)
     return -ENOMEM;
   for (size_t i = 0; i < count; ++i)
-    list[i] = {names[i].address, names[i].size, names[i].name};
+    list[i] = {names[i].address, names[i].size, names[i].name, names[i].first_slot,
+               (names[i].records ? MOCK_NAME_RECORDS : 0) |
+                   (names[i].undefined ? MOCK_NAME_UNDEFINED : 0)};
   return mock_exec_names(host, device->position, nc_id, list.get(), count);
+}
+
+bool hal_exec_checks(const hal_device_t *device) {
+  mock_host_t *host = hal_mock_host(device->hal);
+  if (host == nullptr)
+    return false;
+  mock_exec_options_t options;
+  mock_exec_options_get(host, &options);
+  return options.strict != 0 || options.races != 0;
 }

@@ -38,5 +38,10 @@ size_t hal_core_report(hal_device_t *device, uint32_t nc_id, char *text, size_t 
 struct hal_name_t {
   uint64_t address, size;
   const char *name;
+  uint32_t first_slot;  // records: slot in the engine's stream of the one at `address`
+  bool records;
+  bool undefined;  // holds nothing of use when a run begins
 };
+// True: accesses of runs are compared with these names, so that they have to follow a tensor.
+bool hal_exec_checks(const hal_device_t *device);
 int hal_exec_names(hal_device_t *device, uint32_t nc_id, const hal_name_t *names, size_t count);

@@ -38,7 +38,8 @@ void add_place(text_t *text, const mock_core_t *core, uint64_t pc) {
   const mock_name_t *name = mock_names_find(&core->names, pc);
   if (name != nullptr)
     return add(text, "%s slot %llu", name->name,
-               static_cast<unsigned long long>((pc - name->address) / ISA_RECORD_BYTES));
+               static_cast<unsigned long long>((pc - name->address) / ISA_RECORD_BYTES +
+                                               name->first_slot));
   add(text, "pc 0x%llx", static_cast<unsigned long long>(pc));
 }
 

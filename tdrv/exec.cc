@@ -47,16 +47,23 @@ struct name_list_t {
   bool failed;
 };
 
-void add_name(void *user, const char *name, uint64_t address, uint64_t size) {
+void add_name(void *user, const program_range_t *range) {
   auto *list = static_cast<name_list_t *>(user);
   if (grow(&list->items, &list->capacity, uint64_t{list->count} + 1))
-    list->items[list->count++] = {address, size, name};
+    list->items[list->count++] = {range->address,
+                                  range->size,
+                                  range->name,
+                                  range->first_slot,
+                                  range->kind == PROGRAM_RANGE_RECORDS,
+                                  range->kind == PROGRAM_RANGE_UNDEFINED};
   else
     list->failed = true;
 }
 
+}  // namespace
+
 // Names of all models on one core of the unit. Reports do without them when there is no memory.
-void update_names(exec_unit_t *unit, uint32_t k) {
+void exec_names_update(exec_unit_t *unit, uint32_t k) {
   const exec_core_t *core = &unit->cores[k];
   if (!core->running)
     return;
@@ -65,13 +72,17 @@ void update_names(exec_unit_t *unit, uint32_t k) {
     if (k < model->num_programs)
       program_for_each_range(model->programs[k], add_name, &list);
   }
-  add_name(&list, "resident loops", dmem_get_pa(core->block), sizeof(resident_block_t));
+  const program_range_t loops = {"resident loops", dmem_get_pa(core->block),
+                                 sizeof(resident_block_t), 0, PROGRAM_RANGE_DATA};
+  add_name(&list, &loops);
   if (list.failed ||
       hal_exec_names(core->tpb->pcore.device, core->tpb->pcore.nc_id, list.items, list.count) != 0)
     NLOG_WARN(NLOG_TDRV, "no host memory for the names of {} places on nc{}", list.count,
               core->tpb->pcore.nc_id);
   free(list.items);
 }
+
+namespace {
 
 void enlist(exec_model_t *model) {
   exec_unit_t *unit = model->unit;
@@ -81,7 +92,7 @@ void enlist(exec_model_t *model) {
     model->next->prev = model;
   unit->models = model;
   for (uint32_t k = 0; k < model->num_programs; ++k)
-    update_names(unit, k);
+    exec_names_update(unit, k);
 }
 
 void delist(exec_model_t *model) {
@@ -98,7 +109,7 @@ void delist(exec_model_t *model) {
   if (unit->posted == model)
     unit->posted = nullptr;
   for (uint32_t k = 0; k < model->num_programs; ++k)
-    update_names(unit, k);
+    exec_names_update(unit, k);
 }
 
 NRT_STATUS stage(exec_model_t *model) {

@@ -89,6 +89,9 @@ void poison(exec_unit_t *unit) {
 NRT_STATUS hand_over(const exec_model_t *model, const exec_io_t *io) {
   exec_unit_t *unit = model->unit;
   NRT_STATUS status = bind(model, io);
+  for (uint32_t k = 0; k < model->num_programs; ++k)
+    if (hal_exec_checks(unit->cores[k].tpb->pcore.device))
+      exec_names_update(unit, k);
   if (status == NRT_SUCCESS)
     post(model);
   for (uint32_t k = 0; k < model->num_programs && status == NRT_SUCCESS; ++k) {

@@ -44,3 +44,6 @@ class exec_unit_guard {
  private:
   exec_unit_t *unit_;
 };
+
+// Tells the device what stands where on core `k`, for reports and checks. Lock held.
+void exec_names_update(exec_unit_t *unit, uint32_t k);

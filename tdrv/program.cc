@@ -326,28 +326,82 @@ NRT_STATUS program_bind(program_t *program, uint32_t slot, uint64_t address) {
   return NRT_SUCCESS;
 }
 
-void program_for_each_range(const program_t *program,
-                            void (*callback)(void *user, const char *name, uint64_t address,
-                                             uint64_t size),
-                            void *user) {
+namespace {
+
+using range_fn = void (*)(void *, const program_range_t *);
+
+void show(const char *name, uint64_t address, uint64_t size, program_range_kind_t kind,
+          range_fn callback, void *user) {
+  const program_range_t range = {name, address, size, 0, kind};
+  if (size != 0)
+    callback(user, &range);
+}
+
+// Variables where they are placed, inputs and outputs where they were bound last.
+void show_variables(const program_t *program, range_fn callback, void *user) {
   struct walk_t {
-    void (*callback)(void *, const char *, uint64_t, uint64_t);
+    range_fn callback;
     void *user;
   } walk = {callback, user};
   ht_for_each(
       mr_set_of(program)->mem_ref_set,
       [](ht_node_t *node, void *u) {
         const mem_ref_t *mr = mem_ref_from_node(node);
-        auto *w = static_cast<walk_t *>(u);
+        const auto *w = static_cast<const walk_t *>(u);
+        bool scratch = mr->type == MR_TMP_BUF || mr->type == MR_VIRTUAL_TMP_BUF;
         uint64_t address;
-        if (mem_ref_is_placed(mr) && mem_ref_to_addr(mr, 0, mr->size, &address) == NRT_SUCCESS)
-          w->callback(w->user, mr->name, address, mr->size);
+        if (mr->type != MR_INPUT && mr->type != MR_OUTPUT && mem_ref_is_placed(mr) &&
+            mem_ref_to_addr(mr, 0, mr->size, &address) == NRT_SUCCESS)
+          show(mr->name, address, mr->size, scratch ? PROGRAM_RANGE_UNDEFINED : PROGRAM_RANGE_DATA,
+               w->callback, w->user);
         return true;
       },
       &walk);
+  for (uint32_t i = 0; i < program->info->num_io_slots; ++i) {
+    const io_slot_t *slot = &program->info->io_slots[i];
+    if (program->bound[i] != MEM_REF_NOT_STAGED)
+      show(slot->name, program->bound[i], slot->size,
+           slot->is_output ? PROGRAM_RANGE_UNDEFINED : PROGRAM_RANGE_DATA, callback, user);
+  }
+}
+
+// Stretches of records whose slots in the stream follow each other.
+void show_image(const program_t *program, isa_engine_t engine, range_fn callback, void *user) {
+  constexpr const char *NAMES[ISA_ENGINE_COUNT][3] = {{"pe preamble", "pe postamble", "pe"},
+                                                      {"act preamble", "act postamble", "act"},
+                                                      {"pool preamble", "pool postamble", "pool"},
+                                                      {"dve preamble", "dve postamble", "dve"},
+                                                      {"sp preamble", "sp postamble", "sp"}};
+  const program_image_t *image = &program->images[engine];
+  program_range_t range = {};
+  program_section_t section = PROGRAM_MAIN;
+  for (uint32_t at = 0; at < image->slots; ++at) {
+    uint64_t pc = image->pa + uint64_t{at} * ISA_RECORD_BYTES;
+    isa_engine_t ignored;
+    program_section_t now;
+    uint32_t slot;
+    program_find(program, pc, &ignored, &now, &slot);
+    uint64_t length = range.size / ISA_RECORD_BYTES;
+    if (length != 0 && (now != section || slot != range.first_slot + length)) {
+      callback(user, &range);
+      length = 0;
+    }
+    if (length == 0)
+      range = {NAMES[engine][now], pc, 0, slot, PROGRAM_RANGE_RECORDS};
+    section = now;
+    range.size += ISA_RECORD_BYTES;
+  }
+  if (range.size != 0)
+    callback(user, &range);
+}
+
+}  // namespace
+
+void program_for_each_range(const program_t *program, range_fn callback, void *user) {
+  show_variables(program, callback, user);
   auto name_memory = [&](const char *name, const dmem_t *mem) {
-    if (mem != nullptr)
-      callback(user, name, dmem_get_pa(mem), mem->size);
+    show(name, mem == nullptr ? 0 : dmem_get_pa(mem), mem == nullptr ? 0 : mem->size,
+         PROGRAM_RANGE_DATA, callback, user);
   };
   const mem_ref_tables_t &tables = mr_set_of(program)->tables;
   for (uint64_t i = 0; i < tables.count; ++i)
@@ -362,5 +416,5 @@ void program_for_each_range(const program_t *program,
     }
   }
   for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)
-    name_memory(kbin_engine_name(static_cast<al_hal_tpb_eng_type>(e)), program->images[e].mem);
+    show_image(program, static_cast<isa_engine_t>(e), callback, user);
 }

@@ -64,9 +64,18 @@ bool program_find(const program_t *program, uint64_t pc, isa_engine_t *engine,
 // must not run the program. Allocates nothing on the host. NRT_FAILURE: the device refused.
 NRT_STATUS program_bind(program_t *program, uint32_t slot, uint64_t address);
 
-// What the names of reports are made of: calls back for every variable and for what the program
-// itself has in device memory: images, rings, tables.
+// What stands at device addresses, for reports and checks: variables, images by stretches of the
+// stream, tables, rings. An input or output is where it was bound last.
+enum program_range_kind_t : uint32_t {
+  PROGRAM_RANGE_DATA,
+  PROGRAM_RANGE_UNDEFINED,  // holds nothing of use when a run begins: scratch, outputs
+  PROGRAM_RANGE_RECORDS,
+};
+struct program_range_t {
+  const char *name;
+  uint64_t address, size;
+  uint32_t first_slot;  // records: slot in the section of the one at `address`
+  program_range_kind_t kind;
+};
 void program_for_each_range(const program_t *program,
-                            void (*callback)(void *user, const char *name, uint64_t address,
-                                             uint64_t size),
-                            void *user);
+                            void (*callback)(void *user, const program_range_t *range), void *user);

@@ -273,9 +273,9 @@ TEST(Program, NothingIsLeft) {
   } named;
   program_for_each_range(
       program,
-      [](void *user, const char *name, uint64_t address, uint64_t size) {
-        EXPECT_STRNE(name, "");
-        static_cast<named_t *>(user)->ranges[address] = size;
+      [](void *user, const program_range_t *range) {
+        EXPECT_STRNE(range->name, "");
+        static_cast<named_t *>(user)->ranges[range->address] = range->size;
       },
       &named);
   for (const chunk_t &chunk : s.chunks()) {

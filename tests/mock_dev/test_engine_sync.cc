@@ -199,8 +199,8 @@ TEST(EngineSync, DeadlockIsReported) {
           {run_start(ACT), move_imm({4}, {7}), both().wait(6, 100).wait2(0x84, 9, 4), halt()});
   m.start(0, SP, {run_start(SP), run_end(SP), halt()});
   EXPECT_EQ(m.wait(), MOCK_CORE_STALLED);
-  mock_name_t names[] = {{m.stream(0, ACT), 0x1000, "act.bin"},
-                         {m.stream(0, PE), 0x1000, "pe.bin"}};
+  mock_name_t names[] = {{m.stream(0, ACT), 0x1000, "act.bin", 0, 0},
+                         {m.stream(0, PE), 0x1000, "pe.bin", 0, 0}};
   ASSERT_EQ(mock_exec_names(m.host, 0, 0, names, 2), 0);
   std::string report = m.report();
   EXPECT_NE(report.find("pe: pe.bin slot 1 NOP waits for semaphore 9 >= 16, it is 3\n"),
