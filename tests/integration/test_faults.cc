@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 
 #include "tests/integration/stack.h"
 #include "uapi/neuron_ioctl.h"
@@ -31,7 +34,11 @@ void fail_each(const std::vector<uint8_t> &file, const stack_options_t &options,
   uint32_t requests = count_requests(file, options);
   ASSERT_GT(requests, 20u);
   uint32_t refused = 0;
-  for (uint32_t n = 1; n <= requests; n++) {
+  // About 60 of them, evenly; all with OPENNRT_FAULTS=all.
+  const char *wish = getenv("OPENNRT_FAULTS");
+  uint32_t step = wish != nullptr && strcmp(wish, "all") == 0 ? 1 : std::max(1u, requests / 60);
+  uint32_t tried = 0;
+  for (uint32_t n = 1; n <= requests; n += step, tried++) {
     SCOPED_TRACE(testing::Message()
                  << "request " << n << " of " << requests << ", errno " << error);
     stack s(options);
@@ -53,7 +60,7 @@ void fail_each(const std::vector<uint8_t> &file, const stack_options_t &options,
       refused++;
       // Running out of memory is told apart from other failures of the driver.
       if (error == ENOMEM)
-        EXPECT_THAT(status, testing::AnyOf(NRT_RESOURCE, NRT_FAILURE));
+        EXPECT_THAT(status, testing::AnyOf(NRT_RESOURCE, NRT_FAILURE, NRT_FAIL_HOST_MEM_ALLOC));
       else
         EXPECT_EQ(status, NRT_FAILURE);
       EXPECT_EQ(h, 77u);
@@ -66,7 +73,7 @@ void fail_each(const std::vector<uint8_t> &file, const stack_options_t &options,
     ASSERT_EQ(s.unload(h), NRT_SUCCESS);
     EXPECT_EQ(s.chunks(), chunks);
   }
-  EXPECT_GT(refused, requests / 2);
+  EXPECT_GT(refused, tried / 2);
 }
 
 }  // namespace
