@@ -10,10 +10,18 @@
 #include <cstring>
 #include <ctime>
 
-double bench_thread_seconds() {
+static double seconds_of(clockid_t clock) {
   timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+double bench_thread_seconds() {
+  return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+double bench_wall_seconds() {
+  return seconds_of(CLOCK_MONOTONIC);
 }
 
 void bench_die(const std::string &what) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring and reporting. Every figure is processor time of the calling thread, so that what else
-// the machine does counts as little as possible; the sides of a comparison take turns (ruling 28).
+// Measuring and reporting. Figures are processor time of the calling thread where one thread does
+// it all, so that what else the machine does counts as little as possible; the sides of a
+// comparison take turns (ruling 28).
 #pragma once
 
 #include <cstddef>
@@ -13,6 +14,8 @@ constexpr int BENCH_ROUNDS = 5;
 
 // Processor time of this thread, in seconds.
 double bench_thread_seconds();
+// Wall clock, for what runs on several threads.
+double bench_wall_seconds();
 // Keeps a value alive without touching memory.
 inline void bench_keep(uint64_t value) {
   asm volatile("" : : "r"(value));

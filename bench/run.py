@@ -2,8 +2,8 @@
 """Runs every benchmark, writes BUILD/bench.json and prints the table. Exits 1 when a target is missed, 2 when a
 benchmark cannot run.
 
-usage: run.py BUILD [NAME ...]     NAME: resolve, lookup, copy, dma, chunk, compute, corpus, million (all, in this
-                                   order)
+usage: run.py BUILD [NAME ...]     NAME: resolve, lookup, copy, dma, chunk, compute, small, large, corpus, million
+                                   (all, in this order)
 """
 import datetime
 import json
@@ -69,6 +69,8 @@ BENCHMARKS = {
     "dma": lambda programs: results_of([programs / "bench_dma"]),
     "chunk": lambda programs: results_of([programs / "bench_chunk"]),
     "compute": lambda programs: results_of([programs / "bench_compute"]),
+    "small": lambda programs: results_of([programs / "bench_execute", "small"]),
+    "large": lambda programs: results_of([programs / "bench_execute", "large"]),
     "corpus": lambda programs: results_of([programs / "bench_load", "corpus"]),
     "million": million,
 }
