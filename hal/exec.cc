@@ -8,9 +8,12 @@
 #include <new>
 
 #include "hal/hal_impl.h"
+#include "hal/regs.h"
+#include "hal/udma.h"
 #include "isa/project.h"
 #include "mock_dev/exec.h"
 #include "uapi/neuron_address_map.h"
+#include "uapi/neuron_udma.h"
 
 namespace {
 
@@ -61,6 +64,27 @@ void hal_core_dma_engines(const hal_device_t *device, uint32_t nc_id, uint32_t *
   bool exists = core_exists(device, nc_id);
   *first = exists ? nc_id * NEURON_DMA_ENGINES_PER_CORE : 0;
   *count = exists ? NEURON_DMA_ENGINES_PER_CORE : 0;
+}
+
+int hal_core_dma_reset(hal_device_t *device, uint32_t nc_id) {
+  if (!core_exists(device, nc_id))
+    return -E2BIG;
+  constexpr uint64_t kControls[2] = {NEURON_UDMA_TX_SOFTWARE_CONTROL,
+                                     NEURON_UDMA_RX + NEURON_UDMA_RX_SOFTWARE_CONTROL};
+  uint32_t first, count;
+  hal_core_dma_engines(device, nc_id, &first, &count);
+  int result = 0;
+  for (uint32_t engine = first; engine < first + count && result == 0; ++engine) {
+    uint64_t block = neuron_udma_bar0_offset(device->hal->arch->arch, engine);
+    uint64_t offsets[2 * HAL_UDMA_STATIC_QUEUES];
+    uint32_t values[2 * HAL_UDMA_STATIC_QUEUES];
+    for (uint32_t i = 0; i < 2 * HAL_UDMA_STATIC_QUEUES; ++i) {
+      offsets[i] = block + NEURON_UDMA_QUEUE(i / 2) + kControls[i % 2];
+      values[i] = hal_udma_reset_value();
+    }
+    result = hal_registers_write(device, offsets, values, 2 * HAL_UDMA_STATIC_QUEUES);
+  }
+  return result;
 }
 
 int hal_core_wait(hal_device_t *device, uint32_t nc_id, uint64_t timeout_ns,

@@ -18,6 +18,10 @@ uint64_t hal_notification_cause_register(const hal_device_t *device, uint32_t nc
 void hal_core_dma_engines(const hal_device_t *device, uint32_t nc_id, uint32_t *first,
                           uint32_t *count);
 
+// Forgets what is in the queues that programs use (HAL_UDMA_STATIC_QUEUES of each of the core's DMA
+// engines), so that nothing of a failed run moves later.
+int hal_core_dma_reset(hal_device_t *device, uint32_t nc_id);
+
 enum hal_core_state_t {
   HAL_CORE_IDLE,     // no run is under way
   HAL_CORE_BUSY,     // something may still move: look again

@@ -177,6 +177,8 @@ NRT_STATUS exec_core_restart(exec_core_t *core) {
     result = hal_core_wait(device_of(core), nc_of(core), kSettleNs, &state);
   }
   if (result == 0)
+    result = hal_core_dma_reset(device_of(core), nc_of(core));
+  if (result == 0)
     result = clear_dma_aborts(core);
   if (result == 0)
     result = hal_core_sync_clear(device_of(core), nc_of(core));

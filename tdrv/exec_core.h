@@ -32,8 +32,9 @@ int exec_core_doorbell(exec_core_t *core);
 
 // The engines stop where they are. 0 or -errno.
 int exec_core_halt(exec_core_t *core);
-// After a failed run: engines halted, semaphores, events and DMA engines back to rest, queues read
-// to their ends, engines at the heads of their loops. NRT_FAILURE with its line: it cannot be done.
+// After a failed run: engines halted, semaphores, events and DMA queues back to rest, notifications
+// read to their end, engines at the heads of their loops. NRT_FAILURE with its line: it cannot be
+// done.
 NRT_STATUS exec_core_restart(exec_core_t *core);
 
 // What one run of the core has reported so far.

@@ -109,7 +109,9 @@ NRT_STATUS hand_over(const exec_model_t *model, const exec_io_t *io) {
 
 // --- waiting ---
 
-// How waiting for a core ended. Without a record in time the reason is told in the failure.
+// How waiting for a core ended; what went wrong is told in the failure.
+enum wait_result_t { WAIT_OVER, WAIT_LATE };
+
 bool core_complete(const exec_harvest_t *harvest) {
   return harvest->complete == ISA_ENGINE_COUNT;
 }
@@ -144,8 +146,8 @@ void tell_stalled(exec_failure_t *failure, const exec_core_t *core) {
     exec_failure_line(failure, "{}", lines);
 }
 
-// Waits for one core. False: it will not complete, or not in time.
-bool wait_for_core(const exec_model_t *model, uint32_t k) {
+// Waits until a core is complete, or cannot become so. WAIT_LATE: the time is over, for all.
+wait_result_t wait_for_core(const exec_model_t *model, uint32_t k) {
   exec_unit_t *unit = model->unit;
   exec_core_t *core = &unit->cores[k];
   exec_harvest_t *harvest = &unit->harvests[k];
@@ -159,18 +161,18 @@ bool wait_for_core(const exec_model_t *model, uint32_t k) {
     int result = hal_core_wait(pcore.device, pcore.nc_id, slice, &state);
     exec_core_harvest(core, harvest);
     if (core_complete(harvest) || harvest->out_of_order)
-      return !harvest->out_of_order;
+      return WAIT_OVER;
     if (result != 0) {
       exec_failure_line(&unit->failure, "{}: waiting failed: {}", core_name_t(core).text,
                         hal_error_name(result));
       exec_failure_status(&unit->failure, NRT_FAILURE);
-      return false;
+      return WAIT_OVER;
     }
     if (state != HAL_CORE_BUSY && !unit->full_timeout) {
       if (state == HAL_CORE_STALLED)
         tell_stalled(&unit->failure, core);
       tell_missing(&unit->failure, core, harvest);
-      return false;
+      return WAIT_OVER;
     }
     uint64_t now = now_ns(), seen = progress_of(model);
     if (!looked || seen != progress) {
@@ -183,7 +185,7 @@ bool wait_for_core(const exec_model_t *model, uint32_t k) {
       if (state == HAL_CORE_STALLED)
         tell_stalled(&unit->failure, core);
       tell_missing(&unit->failure, core, harvest);
-      return false;
+      return WAIT_LATE;
     } else if (state != HAL_CORE_BUSY) {
       // Told to wait it out: the answer would come at once, again and again.
       struct timespec pause = {0, 1'000'000};
@@ -248,9 +250,9 @@ NRT_STATUS collect(const exec_model_t *model) {
   exec_failure_clear(&unit->failure);
   for (uint32_t k = 0; k < model->num_programs; ++k)
     unit->harvests[k] = {};
-  bool complete = true;
-  for (uint32_t k = 0; k < model->num_programs && complete; ++k)
-    complete = wait_for_core(model, k);
+  wait_result_t waited = WAIT_OVER;
+  for (uint32_t k = 0; k < model->num_programs && waited == WAIT_OVER; ++k)
+    waited = wait_for_core(model, k);
   for (uint32_t k = 0; k < model->num_programs; ++k)
     judge_core(model, k);
   exec_failure_t *failure = &unit->failure;

@@ -39,6 +39,7 @@ class matmul_small {
   // Elements of the output that differ from the product of what `fill` wrote last: for INTEGER data
   // from its fp16, for REAL data by more than the limits of verified-matmul.md 1. NaN counts.
   uint32_t wrong();
+  std::vector<uint8_t> output();
   // The output's memory, all NaN.
   void spoil();
   // Fills, spoils, runs, compares.
