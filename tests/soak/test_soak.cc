@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same again and again: loads and unloads of every file, random use of device memory against a
 // model of its bytes. Nothing may be left: the driver's chunk list returns byte for byte, and
-// resident memory, descriptors and mappings of the process do not grow. The suite runs 20 loads and
-// 5,000 operations, OPENNRT_SOAK=all (`make soak`) 1,000 and 100,000.
+// resident memory, descriptors and mappings of the process do not grow. And runs of one program,
+// whose output must stay the same to the bit. The suite runs 20 loads, 5,000 operations and 2,000
+// runs, OPENNRT_SOAK=all (`make soak`) 1,000, 100,000 and 1,000,000; OPENNRT_SOAK_RUNS=n sets the
+// runs.
 #include <dirent.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,7 +17,7 @@
 #include <random>
 #include <string>
 
-#include "tests/integration/stack.h"
+#include "tests/integration/matmul_small.h"
 
 namespace {
 
@@ -245,6 +247,35 @@ TEST(Soak, LoadsOfTheCorpus) {
   const char *const names[] = {"matmul_small", "matmul_large", "attn_v6"};
   for (size_t i = 0; i < files.size(); i++)
     load_often(names[i], files[i]);
+}
+
+TEST(Soak, RunsOfMatmulSmall) {
+  std::vector<std::vector<uint8_t>> files = corpus_files();
+  SKIP_WITHOUT_CORPUS(files);
+  std::unique_ptr<stack> made = make_stack();
+  stack &s = *made;
+  matmul_small m(s, files[0]);
+  ASSERT_TRUE(m.ok());
+  ASSERT_TRUE(m.right(1));
+  std::vector<uint8_t> first = m.output();
+  for (int warm = 0; warm < 200; warm++)
+    ASSERT_EQ(m.run(), NRT_SUCCESS);
+  const char *wish = getenv("OPENNRT_SOAK_RUNS");
+  uint64_t rounds = wish != nullptr ? strtoull(wish, nullptr, 10) : long_form() ? 1000000 : 2000;
+  footprint_t before = footprint(s);
+  auto start = std::chrono::steady_clock::now();
+  for (uint64_t i = 0; i < rounds; i++) {
+    ASSERT_EQ(m.run(), NRT_SUCCESS) << i;
+    if (i % 1000 != 999)
+      continue;
+    ASSERT_EQ(m.output(), first) << i;
+    m.spoil();
+  }
+  double seconds = seconds_since(start);
+  footprint_t after = footprint(s);
+  print_footprint("runs of matmul_small", before, after, rounds, seconds);
+  expect_no_growth(before, after);
+  ASSERT_TRUE(m.right(2));
 }
 
 TEST(Soak, DeviceMemoryAgainstAModel) {
