@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hal/dma.h"
+#include "hal/exec.h"
 #include "hal/notification.h"
 #include "hal/program.h"
 #include "hal/regs.h"
@@ -227,6 +228,72 @@ TEST_P(BackendsExec, Registers) {
   std::vector<uint32_t> got(350);
   EXPECT_EQ(hal_registers_read(device, many.data(), got.data(), 350), 0);
   EXPECT_EQ(got, std::vector<uint32_t>(350, 42));
+}
+
+// All of a core's, and no other core's.
+TEST_P(BackendsExec, ClearsSemaphoresAndEvents) {
+  open("trn2.3xlarge");
+  for (uint32_t nc : {2u, 3u}) {
+    for (uint32_t index : {0u, 100u, 255u}) {
+      EXPECT_EQ(hal_semaphore_write(device, nc, index, 7), 0);
+      EXPECT_EQ(hal_event_set(device, nc, index, 1), 0);
+    }
+  }
+  EXPECT_EQ(hal_core_sync_clear(device, 2), 0);
+  for (uint32_t nc : {2u, 3u}) {
+    for (uint32_t index : {0u, 100u, 255u}) {
+      uint32_t semaphore = 99, event = 99;
+      EXPECT_EQ(hal_semaphore_read(device, nc, index, &semaphore), 0);
+      EXPECT_EQ(hal_event_get(device, nc, index, &event), 0);
+      EXPECT_EQ(semaphore, nc == 2 ? 0u : 7u);
+      EXPECT_EQ(event, nc == 2 ? 0u : 1u);
+    }
+  }
+  EXPECT_EQ(hal_core_sync_clear(device, 8), -E2BIG);
+}
+
+// Registers of the sequencers and of the notification block; what only the mock knows.
+TEST_P(BackendsExec, Engines) {
+  open("trn2.3xlarge");
+  // Core 5: 64 MiB windows from 0xd0000000, events at 0x2700000, engines 0x8000 further on, 0x40
+  // each; 0x10: the tables' address.
+  uint64_t offset = hal_engine_register(device, 5, 1, 0x10);
+  EXPECT_EQ(offset, 0xd0000000 + 5 * 0x4000000ull + 0x2700000 + 0x8000 + 0x40 + 0x10);
+  uint32_t value = 0x12345678, read = 0;
+  EXPECT_EQ(hal_registers_write(device, &offset, &value, 1), 0);
+  EXPECT_EQ(hal_registers_read(device, &offset, &read, 1), 0);
+  EXPECT_EQ(read, value);
+  EXPECT_EQ(hal_engine_register(device, 8, 0, 0), ~uint64_t{0});
+  EXPECT_EQ(hal_engine_register(device, 0, 5, 0), ~uint64_t{0});
+  EXPECT_EQ(hal_notification_head_register(device, 8, 0), ~uint64_t{0});
+  // Head of queue 4: 0x28 per queue, heads at 0x10c.
+  EXPECT_EQ(
+      hal_notification_head_register(device, 0, 4) - hal_notification_head_register(device, 0, 0),
+      4 * 0x28u);
+  EXPECT_EQ(
+      hal_notification_head_register(device, 0, 0) - hal_notification_cause_register(device, 0),
+      0x10cu - 0x1cu);
+  uint32_t first = 9, count = 9;
+  hal_core_dma_engines(device, 5, &first, &count);
+  EXPECT_EQ(first, 80u);
+  EXPECT_EQ(count, 16u);
+  EXPECT_EQ(hal_core_dma_reset(device, 5), 0);
+  EXPECT_EQ(hal_core_dma_reset(device, 8), -E2BIG);
+  hal_core_state_t state = HAL_CORE_STALLED;
+  EXPECT_EQ(hal_core_wait(device, 5, 1000, &state), 0);
+  EXPECT_EQ(state, GetParam() == OWN ? HAL_CORE_IDLE : HAL_CORE_BUSY);
+  EXPECT_EQ(hal_core_wait(device, 8, 1000, &state), -E2BIG);
+  EXPECT_EQ(hal_core_progress(device, 5), 0u);
+  char text[8] = "junk";
+  hal_core_report(device, 8, text, sizeof(text));
+  EXPECT_STREQ(text, "");
+  hal_name_t name = {};
+  name.address = 0x1000;
+  name.size = 64;
+  name.name = "here";
+  EXPECT_EQ(hal_exec_names(device, 5, &name, 1), 0);
+  EXPECT_EQ(hal_exec_names(device, 5, nullptr, 0), 0);
+  EXPECT_EQ(hal_exec_names(device, 8, nullptr, 0), -E2BIG);
 }
 
 TEST_P(BackendsExec, WindowsAndPlaces) {

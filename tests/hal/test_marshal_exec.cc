@@ -343,6 +343,7 @@ TEST_F(MarshalExec, Registers) {
   EXPECT_EQ(hal_registers_write(device, offsets.data(), values.data(), 1), 0);
   auto writes = r.of(BAR_WRITE);
   ASSERT_EQ(writes.size(), 1u);
+  EXPECT_EQ(r.of(DEVICE_INFO).size(), 1u);  // the device is asked once
   EXPECT_EQ(writes[0].arg.size(), 32u);
   uint32_t *data;
   memcpy(&data, writes[0].arg.data() + 16, 8);

@@ -100,6 +100,11 @@ TEST_F(Kmgr, AFailedLoadDoesNotCountAgainstItsCore) {
     EXPECT_EQ(load(file_, 0, &h_nn), NRT_RESOURCE);
   EXPECT_EQ(h_nn, 7u);
   fake.on_stage = nullptr;
+  // Placed, but a program that cannot run: the placement goes again.
+  fake.on_ready = [](vcore_t *) { return NRT_INVALID; };
+  EXPECT_EQ(load(file_, 0, &h_nn), NRT_INVALID);
+  EXPECT_EQ(fake.placements, 0);
+  fake.on_ready = nullptr;
   ASSERT_EQ(load(file_, -1, &h_nn), NRT_SUCCESS);
   EXPECT_EQ(vnc_of(h_nn), 0u);
   EXPECT_EQ(h_nn, 10001u);  // failures take no number
