@@ -3,10 +3,13 @@
 
 #include <pthread.h>
 
+#include "base/env.h"
 #include "nrt/core_choice.h"
 #include "tdrv/completion.h"
 
 namespace {
+
+constexpr const char *kAsyncVariable = "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS";
 
 enum state_t : int {
   STATE_NEVER = 0,
@@ -70,7 +73,19 @@ void tear_down(runtime_t &r) {
   r.hal = nullptr;
 }
 
+// Results are the same, only that they are there when the call returns.
+NRT_STATUS refuse_async() {
+  uint64_t in_flight = 0;
+  NRT_STATUS status = env_u64(kAsyncVariable, 0, 0, INT32_MAX, &in_flight);
+  if (in_flight > 0)
+    NLOG_WARN(NLOG_NRT, "{}={}: asynchronous execution is not implemented; runs are synchronous",
+              kAsyncVariable, in_flight);
+  return status;
+}
+
 NRT_STATUS set_up(runtime_t &r) {
+  if (NRT_STATUS s = refuse_async(); s != NRT_SUCCESS)
+    return s;
   hal_options_t hal_options;
   if (NRT_STATUS s = hal_options_from_env(&hal_options); s != NRT_SUCCESS)
     return s;

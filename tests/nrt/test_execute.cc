@@ -174,6 +174,23 @@ TEST_F(Run, PlacementAtBind) {
   host.expect_right(model, 8, 3);
 }
 
+// Asked for runs that overlap: a warning, and runs that are over when the call returns.
+TEST_F(Run, AsynchronousExecutionIsNotThere) {
+  nrt_close();
+  {
+    scoped_env bad("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", "many");
+    EXPECT_REFUSED(NRT_INVALID, nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+  }
+  scoped_env level("NEURON_RT_LOG_LEVEL", "WARN");
+  scoped_env async("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", "4");
+  size_t before = test_log().lines("WARN").size();
+  ASSERT_EQ(NRT_SUCCESS, nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", ""));
+  ASSERT_EQ(before + 1, test_log().lines("WARN").size());
+  nrt_model_t *model = load();
+  sets_t sets;
+  sets.expect_right(model, 2, 1);
+}
+
 TEST_F(Run, SetsAreChecked) {
   nrt_model_t *model = load();
   sets_t sets;

@@ -41,14 +41,20 @@ TEST(Options, DefaultsAndValues) {
   EXPECT_TRUE(o.want_contiguous_scratchpad);
   EXPECT_EQ(o.scratchpad_page_size, 512 * kMiB);
   EXPECT_TRUE(o.io_placement_at_load);
+  EXPECT_EQ(o.exec_timeout, 30u);
+  EXPECT_FALSE(o.wait_full_timeout || o.hw_exec);
   EXPECT_EQ(o.lnc, 2u);  // not its business
   EXPECT_EQ(o.first_vnc, 3u);
   env_guard a("NEURON_RT_CONTIGUOUS_SCRATCHPAD", "0"), b("NEURON_SCRATCHPAD_PAGE_SIZE", "3584"),
-      c("NEURON_RT_IO_PLACEMENT", "bind"), d("NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB", "1024");
+      c("NEURON_RT_IO_PLACEMENT", "bind"), d("NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB", "1024"),
+      e("NEURON_RT_EXEC_TIMEOUT", "2147483647"), f("NEURON_RT_EXPERIMENTAL_HW_EXEC", "1"),
+      g("NEURON_MOCK_WAIT_FULL_TIMEOUT", "true");
   ASSERT_EQ(tdrv_options_from_env(&o), NRT_SUCCESS);
   EXPECT_FALSE(o.want_contiguous_scratchpad);
   EXPECT_EQ(o.scratchpad_page_size, 3584 * kMiB);
   EXPECT_FALSE(o.io_placement_at_load);
+  EXPECT_EQ(o.exec_timeout, 2147483647u);
+  EXPECT_TRUE(o.wait_full_timeout && o.hw_exec);
 }
 
 TEST(Options, OlderNameOfThePageSize) {
@@ -67,7 +73,10 @@ TEST(Options, BadValuesAreRefusedByName) {
        {row{"NEURON_SCRATCHPAD_PAGE_SIZE", "0"}, row{"NEURON_SCRATCHPAD_PAGE_SIZE", "4096"},
         row{"NEURON_SCRATCHPAD_PAGE_SIZE", "6"}, row{"NEURON_SCRATCHPAD_PAGE_SIZE", "big"},
         row{"NEURON_RT_ONE_TMPBUF_PAGE_SIZE_MB", "5000"},
-        row{"NEURON_RT_CONTIGUOUS_SCRATCHPAD", "maybe"}, row{"NEURON_RT_IO_PLACEMENT", "later"}}) {
+        row{"NEURON_RT_CONTIGUOUS_SCRATCHPAD", "maybe"}, row{"NEURON_RT_IO_PLACEMENT", "later"},
+        row{"NEURON_RT_EXEC_TIMEOUT", "-1"}, row{"NEURON_RT_EXEC_TIMEOUT", "2147483648"},
+        row{"NEURON_RT_EXEC_TIMEOUT", "30s"}, row{"NEURON_RT_EXPERIMENTAL_HW_EXEC", "2"},
+        row{"NEURON_MOCK_WAIT_FULL_TIMEOUT", "always"}}) {
     env_guard guard(r.name, r.value);
     tdrv_options_t o = {};
     EXPECT_EQ(tdrv_options_from_env(&o), NRT_INVALID) << r.name << "=" << r.value;
