@@ -15,6 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class Execute : public testing::Test {
  protected:
@@ -186,13 +187,12 @@ TEST_F(Stuck, ADeadlockIsToldAtOnceAndOtherModelsRun) {
   wait->h.value = 99;
   wait->wait_value = 99;
   log_capture log;
-  auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(a.run(), NRT_TIMEOUT);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   std::vector<std::string> errors = log.errors();
   ASSERT_EQ(errors.size(), 1u);
-  EXPECT_THAT(errors[0], AllOf(HasSubstr("deadlock"), HasSubstr("semaphore 24"), HasSubstr("99"),
-                               HasSubstr("PE has not reported its end")));
+  EXPECT_THAT(errors[0],
+              AllOf(HasSubstr("deadlock"), HasSubstr("semaphore 24"), HasSubstr("99"),
+                    HasSubstr("PE has not reported its end"), Not(HasSubstr("no progress"))));
   EXPECT_TRUE(b.right(2));
   *wait = was;
   EXPECT_TRUE(a.right(3));

@@ -134,9 +134,7 @@ TEST_F(ExecuteFaults, TheWorstOfTwo) {
 
 // A slow engine is no failure.
 TEST_F(ExecuteFaults, ASlowEngine) {
-  stack_options_t options;
-  options.exec_timeout = 5;
-  stack s(options);
+  stack s;
   matmul_small model(s, files[0]);
   ASSERT_TRUE(model.ok());
   s.fail_nth(MOCK_FAULT_SLOW, 2, 300);
