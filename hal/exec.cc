@@ -150,3 +150,13 @@ bool hal_exec_checks(const hal_device_t *device) {
   mock_exec_options_get(host, &options);
   return options.strict != 0 || options.races != 0;
 }
+
+int hal_exec_finding(hal_device_t *device, char *text, size_t size) {
+  mock_host_t *host = hal_mock_host(device->hal);
+  if (host == nullptr)
+    return -EAGAIN;
+  std::lock_guard guard(device->hal->mutex);
+  int length = mock_exec_finding_at(host, device->hal->findings_told, text, size);
+  device->hal->findings_told += length >= 0 ? 1 : 0;
+  return length;
+}

@@ -48,4 +48,7 @@ struct hal_name_t {
 };
 // True: accesses of runs are compared with these names, so that they have to follow a tensor.
 bool hal_exec_checks(const hal_device_t *device);
+// What those checks have found on the machine since the last call, one finding per call. Its
+// length, at most `size` bytes with the NUL are written; -EAGAIN: nothing more.
+int hal_exec_finding(hal_device_t *device, char *text, size_t size);
 int hal_exec_names(hal_device_t *device, uint32_t nc_id, const hal_name_t *names, size_t count);

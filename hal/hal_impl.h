@@ -25,6 +25,7 @@ struct hal_t {
   int misc_fd;
   std::mutex mutex;
   hal_device_t *devices[HAL_MAX_DEVICES];  // opened ones, by position
+  uint64_t findings_told;                  // by hal_exec_finding
 };
 
 // The seam with its retries (see seam.cc): all calls to the back end that may be interrupted go

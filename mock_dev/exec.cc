@@ -125,15 +125,25 @@ void mock_exec_configure(mock_host_t *host, const mock_exec_options_t *options) 
   watcher_set(host, options);
 }
 
+namespace {
+
+mock_watcher_t *watcher_of(mock_host_t *host) {
+  mock_exec_hold_t hold(host->exec);
+  return host->exec->watcher;
+}
+
+}  // namespace
+
 int mock_exec_finding(mock_host_t *host, char *text, size_t size, uint64_t *dropped) {
-  mock_watcher_t *watcher;
-  {
-    mock_exec_hold_t hold(host->exec);
-    watcher = host->exec->watcher;
-  }
+  mock_watcher_t *watcher = watcher_of(host);
   if (dropped != nullptr)
     *dropped = 0;
   return watcher != nullptr ? mock_watcher_finding(watcher, text, size, dropped) : -EAGAIN;
+}
+
+int mock_exec_finding_at(mock_host_t *host, uint64_t index, char *text, size_t size) {
+  mock_watcher_t *watcher = watcher_of(host);
+  return watcher != nullptr ? mock_watcher_finding_at(watcher, index, text, size) : -EAGAIN;
 }
 
 void mock_exec_options_get(mock_host_t *host, mock_exec_options_t *out) {

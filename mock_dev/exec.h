@@ -75,9 +75,12 @@ typedef struct mock_exec_count_set {
 } mock_exec_counts_t;
 void mock_exec_counts(mock_host_t *host, uint32_t device, uint32_t core, mock_exec_counts_t *out);
 
-/* Findings of races and strict mode, oldest first, each once: text without a newline. Returns its
- * length, -EAGAIN: none left. Kept up to a limit; *dropped (may be NULL) counts the rest. */
+/* Findings of races and strict mode, in order, each once: text without a newline. Returns its
+ * length, -EAGAIN: none left. Kept up to a limit; *dropped (may be NULL) counts the rest. Setting
+ * the options anew begins anew. The first form gives each finding once, the second the one at
+ * `index`, for those who count themselves. */
 int mock_exec_finding(mock_host_t *host, char *text, size_t size, uint64_t *dropped);
+int mock_exec_finding_at(mock_host_t *host, uint64_t index, char *text, size_t size);
 
 #ifdef __cplusplus
 }

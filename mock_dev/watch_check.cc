@@ -6,7 +6,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -46,9 +45,11 @@ struct mock_watcher_t {
   mock_host *host;
   bool strict;
   mock_check_t *check;
-  std::mutex mutex;  // what follows
+  std::mutex reading;  // one thread at a time turns findings into words; taken before `mutex`
+  std::mutex mutex;    // what follows
   std::vector<std::unique_ptr<core_watch_t>> cores;
-  std::deque<std::string> outside;
+  std::vector<std::string> lines;                           // findings in words
+  uint64_t taken = 0;                                       // of them, by mock_watcher_finding
   std::vector<std::pair<uint64_t, uint64_t>> outside_seen;  // (pc, address)
   uint64_t dropped = 0;
 };
@@ -206,7 +207,7 @@ void inside_variable(core_watch_t *w, uint32_t engine, uint64_t address, uint64_
     return;
   }
   watcher->outside_seen.push_back(key);
-  watcher->outside.push_back(std::move(text.s));
+  watcher->lines.push_back(std::move(text.s));
 }
 
 // --- what the cores say -------------------------------------------------------------------------
@@ -440,23 +441,32 @@ mock_watch_t *mock_watcher_core(mock_watcher_t *watcher, mock_core_t *core) {
   return &watcher->cores.back()->base;
 }
 
-int mock_watcher_finding(mock_watcher_t *watcher, char *text, size_t size, uint64_t *dropped) {
-  std::string line;
+int mock_watcher_finding_at(mock_watcher_t *watcher, uint64_t index, char *text, size_t size) {
   mock_check_finding_t finding;
-  {
+  std::lock_guard reading(watcher->reading);
+  while (mock_check_next(watcher->check, &finding)) {
+    std::string line = words(watcher->host, finding);
     std::lock_guard guard(watcher->mutex);
-    if (dropped != nullptr)
-      *dropped = watcher->dropped + mock_check_dropped(watcher->check);
-    if (!watcher->outside.empty()) {
-      line = std::move(watcher->outside.front());
-      watcher->outside.pop_front();
-    }
+    watcher->lines.push_back(std::move(line));
   }
-  if (line.empty()) {
-    if (!mock_check_next(watcher->check, &finding))
-      return -EAGAIN;
-    line = words(watcher->host, finding);
-  }
+  std::lock_guard guard(watcher->mutex);
+  if (index >= watcher->lines.size())
+    return -EAGAIN;
+  const std::string &line = watcher->lines[index];
   snprintf(text, size, "%s", line.c_str());
   return static_cast<int>(line.size());
+}
+
+int mock_watcher_finding(mock_watcher_t *watcher, char *text, size_t size, uint64_t *dropped) {
+  uint64_t next;
+  {
+    std::lock_guard guard(watcher->mutex);
+    next = watcher->taken;
+    if (dropped != nullptr)
+      *dropped = watcher->dropped + mock_check_dropped(watcher->check);
+  }
+  int length = mock_watcher_finding_at(watcher, next, text, size);
+  std::lock_guard guard(watcher->mutex);
+  watcher->taken += length >= 0 ? 1 : 0;
+  return length;
 }

@@ -17,5 +17,6 @@ void mock_watcher_destroy(mock_watcher_t *watcher);  // no core may run. NULL is
 // The watch of a core, made on first use; nullptr: out of memory.
 mock_watch_t *mock_watcher_core(mock_watcher_t *watcher, mock_core_t *core);
 
-// As mock_exec_finding.
+// As the functions of exec.h.
 int mock_watcher_finding(mock_watcher_t *watcher, char *text, size_t size, uint64_t *dropped);
+int mock_watcher_finding_at(mock_watcher_t *watcher, uint64_t index, char *text, size_t size);

@@ -273,6 +273,14 @@ NRT_STATUS collect(const exec_model_t *model) {
   return failure->status;
 }
 
+// What the mock's checks have found: the program's mistakes, not those of the run.
+void tell_findings(const exec_unit_t *unit) {
+  hal_device_t *device = unit->cores[0].tpb->pcore.device;
+  char text[1024];
+  while (hal_exec_checks(device) && hal_exec_finding(device, text, sizeof(text)) > 0)
+    NLOG_WARN(NLOG_TDRV, "{}", text);
+}
+
 }  // namespace
 
 NRT_STATUS exec_model_run(exec_model_t *model, const exec_io_t *io) {
@@ -298,6 +306,7 @@ NRT_STATUS exec_model_run(exec_model_t *model, const exec_io_t *io) {
   if (status != NRT_SUCCESS)
     return status;  // its line is written
   status = collect(model);
+  tell_findings(unit);
   if (status == NRT_SUCCESS)
     return copy_outputs(model, io);
   if (status == NRT_EXEC_COMPLETED_WITH_NUM_ERR) {
