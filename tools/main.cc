@@ -413,7 +413,7 @@ int run(int argc, char **argv) {
   tool_streams_init();
   tool_hold_errors();
   arguments a;
-  CLI::App app("Reads, checks, writes and places NEFF files.", "neff");
+  CLI::App app("Reads, checks, writes, places and runs NEFF files.", "neff");
   app.formatter(std::make_shared<help_format>());
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.footer(kFooter);

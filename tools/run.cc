@@ -24,27 +24,38 @@ void set(const char *name, const std::string &value) {
   setenv(name, value.c_str(), 1);
 }
 
-// The machine, told to nrt_init the way a client's user would.
-void choose_machine(const machine_arguments &arguments, std::span<const uint8_t> bytes) {
+// The machine, told to nrt_init the way a client's user would. Lines of the runtime speak of these
+// variables: returns where what they say comes from.
+std::string choose_machine(const machine_arguments &arguments, std::span<const uint8_t> bytes) {
+  std::string from;
+  auto note = [&](const std::string &text) { from += (from.empty() ? "" : ", ") + text; };
   set("NEURON_RT_MOCK", arguments.device ? "never" : "always");
-  if (!arguments.instance.empty())
+  if (!arguments.instance.empty()) {
+    note("--instance " + arguments.instance);
     set("NEURON_MOCK_INSTANCE", arguments.instance);
-  else if (!env_is_set("NEURON_MOCK_INSTANCE"))
+  } else if (!env_is_set("NEURON_MOCK_INSTANCE")) {
     set("NEURON_MOCK_INSTANCE", machine_instance_for(bytes));
+  }
   neff_header_t header{};
   finding_sink unread;
   bool readable = neff_header_check(bytes, unread, &header) == NRT_SUCCESS;
   bool asks = readable && (header.feature_bits & NEFF_FEATURE_VNC) != 0;
-  if (arguments.lnc != 0)
+  if (arguments.lnc != 0) {
+    note(fmt::format("--lnc {}", arguments.lnc));
     set("NEURON_LOGICAL_NC_CONFIG", std::to_string(arguments.lnc));
-  else if (asks && header.lnc_size != 0)
+  } else if (asks && header.lnc_size != 0) {
+    note(fmt::format("the file's logical cores of {}", header.lnc_size));
     set("NEURON_LOGICAL_NC_CONFIG", std::to_string(header.lnc_size));
+  }
   unsetenv("NEURON_RT_VISIBLE_CORES");
   unsetenv("NEURON_RT_NUM_CORES");
+  if (arguments.core > 0)
+    note(fmt::format("--core {}", arguments.core));
   if (arguments.core >= 0)
     set("NEURON_RT_VISIBLE_CORES", std::to_string(arguments.core));
   else
     set("NEURON_RT_NUM_CORES", "1");
+  return from.empty() ? "device" : "device for " + from;
 }
 
 run_tensor_t describe_tensor(const nrt_tensor_info_t &info) {
@@ -75,10 +86,10 @@ NRT_STATUS run_session::open(const run_arguments &arguments, finding_sink &findi
   NRT_STATUS status = tool_read(arguments.file, findings, &bytes);
   if (status != NRT_SUCCESS)
     return status;
-  choose_machine(arguments.machine, bytes.span());
+  std::string where = choose_machine(arguments.machine, bytes.span());
   status = nrt_init(NRT_FRAMEWORK_TYPE_NO_FW, "", "");
   if (status != NRT_SUCCESS)
-    return run_explain(status, "device", findings);
+    return run_explain(status, where, findings);
   initialised_ = true;
   status = run_configure(arguments, findings);
   if (status != NRT_SUCCESS)
@@ -185,6 +196,26 @@ NRT_STATUS check_names(const run_arguments &arguments, run_session &session,
   return findings.empty() ? NRT_SUCCESS : NRT_INVALID;
 }
 
+// What only the end of the run needs, checked before it: a long run is not to end in a mistyped
+// name.
+NRT_STATUS check_files(const run_arguments &arguments, run_session &session, finding_sink &findings,
+                       std::vector<run_reference_t> *references) {
+  for (const std::string &text : arguments.outputs) {
+    run_assignment_t output;
+    run_parse_assignment(text, &output);
+    run_check_output(output.what, findings);
+  }
+  if (!arguments.trace.empty())
+    run_check_output(arguments.trace, findings);
+  for (const std::string &text : arguments.compares) {
+    run_assignment_t given;
+    run_parse_assignment(text, &given);
+    run_read_reference(*session.find(given.name, false), given.what, findings,
+                       &references->emplace_back());
+  }
+  return findings.empty() ? NRT_SUCCESS : findings.all().front().status;
+}
+
 void execute(const run_arguments &arguments, run_session &session, run_report_t *report) {
   tool_progress progress("running");
   report->seconds.reserve(arguments.repeat);
@@ -201,31 +232,25 @@ void execute(const run_arguments &arguments, run_session &session, run_report_t 
   }
 }
 
-NRT_STATUS use_outputs(const run_arguments &arguments, run_session &session, run_report_t *report,
-                       finding_sink &findings) {
-  for (const run_tensor_t &tensor : session.tensors()) {
-    std::vector<uint8_t> data;
-    auto for_each = [&](const std::vector<std::string> &list, auto use) {
-      for (const std::string &text : list) {
-        run_assignment_t given;
-        run_parse_assignment(text, &given);
-        if (tensor.input || given.name != tensor.name)
-          continue;
-        if (data.empty() && run_read(tensor, findings, &data) != NRT_SUCCESS)
-          return;
-        use(given.what);
-      }
-    };
-    for_each(arguments.outputs,
-             [&](const std::string &file) { run_write(tensor, data, file, findings); });
-    for_each(arguments.compares, [&](const std::string &file) {
-      run_comparison_t comparison;
-      if (run_compare(tensor, data, file, arguments.rtol, arguments.atol, findings, &comparison) ==
-          NRT_SUCCESS)
-        report->comparisons.push_back(std::move(comparison));
-    });
+void use_output(const run_arguments &arguments, const std::vector<run_reference_t> &references,
+                const run_tensor_t &tensor, run_report_t *report, finding_sink &findings) {
+  std::vector<uint8_t> data;
+  auto ready = [&](const std::string &name) {
+    return name == tensor.name &&
+           (!data.empty() || run_read(tensor, findings, &data) == NRT_SUCCESS);
+  };
+  for (const std::string &text : arguments.outputs) {
+    run_assignment_t given;
+    run_parse_assignment(text, &given);
+    if (ready(given.name))
+      run_write(tensor, data, given.what, findings);
   }
-  return findings.empty() ? NRT_SUCCESS : findings.all().front().status;
+  for (const run_reference_t &reference : references) {
+    run_comparison_t comparison;
+    if (ready(reference.name) && run_compare(tensor, data, reference, arguments.rtol,
+                                             arguments.atol, findings, &comparison) == NRT_SUCCESS)
+      report->comparisons.push_back(std::move(comparison));
+  }
 }
 
 bool all_well(const run_report_t &report, const finding_sink &findings) {
@@ -266,9 +291,12 @@ int command_run(const run_arguments &arguments) {
     return tool_usage(json, *wrong);
   finding_sink findings(true);
   run_session session;
+  std::vector<run_reference_t> references;
   NRT_STATUS status = session.open(arguments, findings);
   if (status == NRT_SUCCESS)
     status = check_names(arguments, session, findings);
+  if (status == NRT_SUCCESS)
+    status = check_files(arguments, session, findings, &references);
   if (status == NRT_SUCCESS)
     status = session.fill(arguments, findings);
   if (status != NRT_SUCCESS)
@@ -283,7 +311,9 @@ int command_run(const run_arguments &arguments) {
   run_count(&report);
   run_findings(&report);
   if (report.status == NRT_SUCCESS)
-    use_outputs(arguments, session, &report, findings);
+    for (const run_tensor_t &tensor : session.tensors())
+      if (!tensor.input)
+        use_output(arguments, references, tensor, &report, findings);
   report.trace_events = recorder.events();
   report.trace_dropped = recorder.dropped();
   if (!arguments.trace.empty())

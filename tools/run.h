@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "mock_dev/exec.h"
+#include "neff/neff_file.h"
 #include "tools/commands.h"
 #include "tools/compare.h"
+#include "tools/npy.h"
 #include "tools/tool.h"
 
 // "NAME=WHAT"; a name holds no '='.
@@ -29,6 +31,13 @@ struct run_tensor_t {
   uint64_t size = 0;  // bytes
   std::vector<uint64_t> shape;
   nrt_tensor_t *handle = nullptr;
+};
+
+// A file that an output will be compared with.
+struct run_reference_t {
+  std::string name, file;
+  neff_file_bytes bytes;
+  npy_array array;  // points into `bytes`
 };
 
 // What a finished comparison says.
@@ -99,9 +108,14 @@ NRT_STATUS run_read(const run_tensor_t &tensor, finding_sink &findings, std::vec
 // Writes a .npy file, or with "raw:FILE" the bytes alone.
 NRT_STATUS run_write(const run_tensor_t &tensor, std::span<const uint8_t> data,
                      const std::string &file, finding_sink &findings);
+// Reads what the tensor is to be compared with and refuses what it cannot be compared with.
+NRT_STATUS run_read_reference(const run_tensor_t &tensor, const std::string &file,
+                              finding_sink &findings, run_reference_t *out);
 NRT_STATUS run_compare(const run_tensor_t &tensor, std::span<const uint8_t> data,
-                       const std::string &file, double rtol, double atol, finding_sink &findings,
-                       run_comparison_t *out);
+                       const run_reference_t &reference, double rtol, double atol,
+                       finding_sink &findings, run_comparison_t *out);
+// Whether a file could be made here ("raw:" is left out): for before a long run.
+NRT_STATUS run_check_output(const std::string &file, finding_sink &findings);
 
 // --- run_device.cc -------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs from files, zeros or random numbers; outputs to files and against references.
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
-#include "neff/neff_file.h"
 #include "tools/run.h"
 
 namespace {
@@ -148,16 +150,33 @@ NRT_STATUS run_write(const run_tensor_t &tensor, std::span<const uint8_t> data,
   return status == NRT_SUCCESS ? neff_file_write(file, bytes, findings) : status;
 }
 
+NRT_STATUS run_read_reference(const run_tensor_t &tensor, const std::string &file,
+                              finding_sink &findings, run_reference_t *out) {
+  out->name = tensor.name;
+  out->file = file;
+  NRT_STATUS status = read_npy(file, findings, &out->bytes, &out->array);
+  return status == NRT_SUCCESS ? check_shape(tensor, out->array, file, findings) : status;
+}
+
 NRT_STATUS run_compare(const run_tensor_t &tensor, std::span<const uint8_t> data,
-                       const std::string &file, double rtol, double atol, finding_sink &findings,
-                       run_comparison_t *out) {
-  *out = {tensor.name, file, tensor.shape, {}};
-  neff_file_bytes bytes;
-  npy_array array;
-  NRT_STATUS status = read_npy(file, findings, &bytes, &array);
-  if (status == NRT_SUCCESS)
-    status = check_shape(tensor, array, file, findings);
-  if (status != NRT_SUCCESS)
-    return status;
-  return compare_tensors(tensor.dtype, data, array, rtol, atol, file, findings, &out->result);
+                       const run_reference_t &reference, double rtol, double atol,
+                       finding_sink &findings, run_comparison_t *out) {
+  *out = {tensor.name, reference.file, tensor.shape, {}};
+  return compare_tensors(tensor.dtype, data, reference.array, rtol, atol, reference.file, findings,
+                         &out->result);
+}
+
+NRT_STATUS run_check_output(const std::string &file, finding_sink &findings) {
+  std::string path = file.starts_with(kRaw) ? file.substr(kRaw.size()) : file;
+  std::error_code ignored;
+  auto type = std::filesystem::status(path, ignored).type();
+  if (type == std::filesystem::file_type::directory)
+    return findings.add(NRT_INVALID, path, "a directory, not a file to write");
+  // Devices and pipes are written to, anything else is made beside itself and renamed.
+  bool replaced =
+      type == std::filesystem::file_type::regular || type == std::filesystem::file_type::not_found;
+  std::string written = replaced ? std::filesystem::path(path).parent_path().string() : path;
+  if (access(written.empty() ? "." : written.c_str(), W_OK) == 0)
+    return NRT_SUCCESS;
+  return findings.add(NRT_INVALID, path, "cannot be created: {}", strerror(errno));
 }

@@ -78,6 +78,32 @@ TEST_F(RunTest, InputFilesMustFit) {
   expect_refused(file + " --zeros --input x=random:many", "random:SEED takes a number");
 }
 
+// Whatever only the end of a run needs is checked before it.
+TEST_F(RunTest, OutputAndReferenceFilesAreCheckedFirst) {
+  std::string file = sample() + " --zeros";
+  std::string nowhere = dir / "none/out.npy";
+  for (const char *option : {"--output output0=", "--output output0=raw:", "--trace "})
+    expect_refused(file + " " + option + nowhere, nowhere + ": cannot be created: No such file");
+  expect_refused(file + " --output output0=" + (dir / "."), "a directory, not a file");
+  expect_refused(file + " --compare output0=" + (dir / "none.npy"), "none.npy");
+  expect_refused(file + " --compare output0=" + npy("short.npy", 'f', 4, {128, 63}),
+                 "shape [128, 63]; 'output0' has [128, 64]");
+  std::string out = dir / "out.npy";
+  expect_refused(file + " --output output0=" + out + " --compare output0=" + (dir / "none.npy"),
+                 "none.npy");
+  EXPECT_FALSE(std::filesystem::exists(out));
+  EXPECT_EQ(run("run " + file + " --output output0=raw:/dev/null --trace /dev/null").code, 0);
+}
+
+// The runtime speaks of its variables; who typed an option has to find it in the line.
+TEST_F(RunTest, LinesAboutTheMachineNameTheOption) {
+  std::string file = sample() + " --zeros";
+  expect_refused(file + " --core 99", "device for the file's logical cores of 2, --core 99: ");
+  expect_refused(file + " --instance inf2.xlarge",
+                 "device for --instance inf2.xlarge, the file's logical cores of 2: ");
+  expect_refused(file + " --lnc 7", "device for --lnc 7: ");
+}
+
 TEST_F(RunTest, MachinesThatDoNotFit) {
   std::string file = sample();
   EXPECT_EQ(run("run --zeros " + file + " --instance nothing").code, 1);
