@@ -54,16 +54,27 @@ class model {
     return static_cast<T>(bf16_value(tensor[i]));
   }
 
+  // Line p of a 128 x 128 block as the formulas use it: row p, or column p of the usual reading.
+  struct line_t {
+    const uint16_t *first;
+    size_t step;
+  };
+  line_t block_at(const std::vector<uint16_t> &tensor, size_t first, size_t row, size_t p) const {
+    return transposed_ ? line_t{&tensor[first + p * row], 1} : line_t{&tensor[first + p], row};
+  }
+  static void add_scaled(const line_t &line, T factor, head<T> *sum) {
+    T *to = sum->data();
+    for (size_t m = 0; m < kHead; m++)
+      to[m] += static_cast<T>(bf16_value(line.first[m * line.step])) * factor;
+  }
+
   head<T> project(const std::vector<uint16_t> &w, size_t a) const {
     head<T> y{};
     for (size_t t = 0; t < kHidden / kHead; t++) {
       head<T> part{};
       for (size_t p = 0; p < kHead; p++)
-        for (size_t m = 0; m < kHead; m++) {
-          size_t row = kHead * a + (transposed_ ? p : m);
-          size_t column = kHead * t + (transposed_ ? m : p);
-          part[m] += at(w, row * kHidden + column) * at(in_.hidden, kHead * t + p);
-        }
+        add_scaled(block_at(w, a * kHead * kHidden + t * kHead, kHidden, p),
+                   at(in_.hidden, kHead * t + p), &part);
       for (size_t m = 0; m < kHead; m++)
         y[m] += part[m];
     }
@@ -95,8 +106,7 @@ class model {
     head<T> score{}, e{};
     size_t base = (g * kPositions + t * kHead) * kHead;
     for (size_t p = 0; p < kHead; p++)
-      for (size_t m = 0; m < kHead; m++)
-        score[m] += at(in_.k, base + (transposed_ ? p * kHead + m : m * kHead + p)) * b16(q[p]);
+      add_scaled(block_at(in_.k, base, kHead, p), b16(q[p]), &score);
     T top = state->max;
     for (T s : score)
       top = std::fmax(top, s);
@@ -106,9 +116,12 @@ class model {
       e[m] = b16(std::exp(score[m] - top));
       sum += e[m];
     }
-    for (size_t d = 0; d < kHead; d++)
-      for (size_t m = 0; m < kHead; m++)
-        value[m] += at(in_.v, base + (transposed_ ? m * kHead + d : d * kHead + m)) * e[d];
+    for (size_t d = 0; d < kHead; d++) {
+      // The probabilities are the other operand here: the usual reading goes by rows.
+      line_t line =
+          transposed_ ? line_t{&in_.v[base + d], kHead} : line_t{&in_.v[base + d * kHead], 1};
+      add_scaled(line, e[d], &value);
+    }
     for (size_t m = 0; m < kHead; m++)
       state->value[m] = state->value[m] * alpha + value[m];
     state->sum = state->sum * alpha + sum;
