@@ -51,7 +51,9 @@ struct asm_arguments {
 int command_asm(const asm_arguments &arguments);
 
 int command_verify(const std::vector<std::string> &files, bool json);
-int command_sample(const neff_sample_options &options, const std::string &output, bool json);
+// `data`: directory for inputs and the output they give, "" = none.
+int command_sample(const neff_sample_options &options, const std::string &output,
+                   const std::string &data, bool json);
 
 // Where `plan` and `resolve` place files.
 struct machine_arguments {

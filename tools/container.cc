@@ -298,10 +298,17 @@ int command_pack(const pack_arguments &arguments) {
   return write_result(arguments.output, bytes, arguments.json, findings);
 }
 
-int command_sample(const neff_sample_options &options, const std::string &output, bool json) {
+int command_sample(const neff_sample_options &options, const std::string &output,
+                   const std::string &data, bool json) {
   finding_sink findings;
   std::vector<uint8_t> bytes;
   NRT_STATUS status = neff_sample_build(options, findings, &bytes);
+  std::map<std::string, std::vector<uint8_t>> arrays;
+  if (status == NRT_SUCCESS && !data.empty())
+    status = neff_sample_data(options.cores, findings, &arrays);
+  for (const auto &[name, array] : arrays)
+    if (status == NRT_SUCCESS)
+      status = neff_file_write(data + "/" + name + ".npy", array, findings);
   if (status != NRT_SUCCESS)
     return tool_fail(json, output, status, findings);
   return write_result(output, bytes, json, findings);

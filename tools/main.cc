@@ -57,7 +57,7 @@ struct arguments {
   std::string lnc, features, num_tpb, version_major, pkg_version, uuid;
   bool no_compress = false;
   neff_sample_options sample;
-  std::string cores;
+  std::string cores, sample_data;
   machine_arguments machine;
   std::string machine_lnc;
   std::string variable, offset, size = "1";
@@ -180,6 +180,11 @@ void add_write_commands(CLI::App &app, arguments &a) {
       ->option_text("N");
   sample->add_option("--target", a.sample.target, "sunda, cayman, mariana or * (default cayman)")
       ->option_text("TARGET");
+  sample
+      ->add_option(
+          "--data", a.sample_data,
+          "Write inputs for `run` and the output they give here: x.npy, y.npy, output0.npy")
+      ->option_text("DIR");
   add_json(sample, &a.json);
 }
 
@@ -352,7 +357,8 @@ int dispatch(const CLI::App &app, arguments &a) {
     a.sample.cores = single ? 1 : 2;
     if (!a.cores.empty())
       a.sample.cores = static_cast<uint32_t>(to_number(a.cores));
-    return command_sample(a.sample, a.file, a.json);
+    a.sample.program = true;
+    return command_sample(a.sample, a.file, a.sample_data, a.json);
   }
   a.machine.lnc = static_cast<uint32_t>(to_number(a.machine_lnc));
   if (chosen("memory")) {

@@ -9,6 +9,7 @@
 #include "neff/neff.h"
 #include "tools/json_out.h"
 #include "tools/npy.h"
+#include "tools/sample_program.h"
 
 namespace {
 
@@ -44,9 +45,13 @@ bytes_t pattern(size_t size, unsigned seed) {
   return out;
 }
 
+bytes_t weights(uint32_t core) {
+  return pattern(4096, core);
+}
+
 // A 32 x 32 float array of the pattern.
 NRT_STATUS weights_npy(uint32_t core, finding_sink &findings, bytes_t *out) {
-  bytes_t data = pattern(4096, core);
+  bytes_t data = weights(core);
   npy_array array;
   array.kind = 'f';
   array.item_size = 4;
@@ -223,18 +228,25 @@ uint64_t reservation_offset(const std::string &target) {
 }
 
 struct engine {
+  isa_engine_t type;
   const char *key;
   const char *file;
 };
-constexpr engine kEngines[] = {
-    {"pe", "PE"}, {"act", "Activation"}, {"pool", "Pool"}, {"dve", "DVE"}, {"sp", "SP"}};
+constexpr engine kEngines[] = {{ISA_ENGINE_PE, "pe", "PE"},
+                               {ISA_ENGINE_ACT, "act", "Activation"},
+                               {ISA_ENGINE_POOL, "pool", "Pool"},
+                               {ISA_ENGINE_DVE, "dve", "DVE"},
+                               {ISA_ENGINE_SP, "sp", "SP"}};
 
 std::string def_json(const neff_sample_options &options, uint32_t core) {
   json_out json(true);
   json.begin_object();
   json.field("name", "definition").field("version", "0.6");
   put_vars(json, options, core);
-  json.key("dma_queue").begin_object().end_object();
+  json.key("dma_queue").begin_object();
+  if (options.program)
+    sample_program_queues(json);
+  json.end_object();
   for (const engine &e : kEngines) {
     json.field(e.key, fmt::format("{}.json", e.file));
     json.field(fmt::format("{}_instr", e.key), fmt::format("{}.bin", e.file));
@@ -258,9 +270,12 @@ std::string def_json(const neff_sample_options &options, uint32_t core) {
   return json.text();
 }
 
-std::string engine_json(const engine &e) {
+std::string engine_json(const neff_sample_options &options, const engine &e, uint32_t core) {
   json_out json(true);
-  json.begin_object().key("dma").begin_array().end_array();
+  json.begin_object().key("dma").begin_array();
+  if (options.program)
+    sample_program_blocks(json, e.type, core, options.cores);
+  json.end_array();
   json.field("instr", fmt::format("{}.bin", e.file)).field("name", fmt::format("{}.json", e.file));
   if (std::string_view(e.key) == "act") {
     json.field("act_semaphore", 12);
@@ -325,9 +340,15 @@ NRT_STATUS neff_sample_build(const neff_sample_options &options, finding_sink &f
   for (uint32_t core = 0; core < options.cores; core++) {
     std::string directory = fmt::format("sg{:02}/", core);
     members[directory + "def.json"] = bytes_of(def_json(options, core));
+    sample_streams_t streams;
+    streams.fill(idle_stream(options.cores));
+    if (options.program)
+      status = sample_program_streams(core, options.cores, findings, &streams);
+    if (status != NRT_SUCCESS)
+      return status;
     for (const engine &e : kEngines) {
-      members[directory + e.file + ".json"] = bytes_of(engine_json(e));
-      members[directory + e.file + ".bin"] = idle_stream(options.cores);
+      members[directory + e.file + ".json"] = bytes_of(engine_json(options, e, core));
+      members[directory + e.file + ".bin"] = streams[e.type];
     }
     status = weights_npy(core, findings, &members[directory + "weights.npy"]);
     if (status != NRT_SUCCESS)
@@ -341,6 +362,26 @@ NRT_STATUS neff_sample_build(const neff_sample_options &options, finding_sink &f
   if (options.edit_options)
     options.edit_options(writing);
   return neff_write(members, writing, findings, out);
+}
+
+NRT_STATUS neff_sample_data(uint32_t cores, finding_sink &findings,
+                            std::map<std::string, bytes_t> *out) {
+  std::vector<bytes_t> all;
+  for (uint32_t core = 0; core < cores; core++)
+    all.push_back(weights(core));
+  sample_data_t data = sample_program_data(all);
+  auto put = [&](const io_tensor &tensor, const bytes_t &bytes) {
+    npy_array array;
+    array.kind = 'f';
+    array.item_size = std::string_view(tensor.dtype) == "float16" ? 2 : 4;
+    array.shape = tensor.shape;
+    array.data = bytes;
+    return npy_write(array, tensor.name, findings, &(*out)[tensor.name]);
+  };
+  NRT_STATUS status = put(inputs()[0], data.x);
+  if (status == NRT_SUCCESS)
+    status = put(inputs()[1], data.y);
+  return status == NRT_SUCCESS ? put(outputs()[0], data.output) : status;
 }
 
 bool neff_sample_replace(neff_write_members &members, const std::string &member,

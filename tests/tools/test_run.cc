@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `neff run`: arguments and inputs.
+#include <cstring>
+
 #include "tests/tools/tool_test.h"
 #include "tools/npy.h"
 
@@ -117,4 +119,120 @@ TEST_F(RunTest, ErrorsAreADocumentToo) {
   EXPECT_EQ(r.code, 1);
   EXPECT_EQ(query(r.out, "d['error']['status']"), "NRT_INVALID");
   EXPECT_THAT(query(r.out, "d['error']['findings'][0]['what']"), HasSubstr("x, y"));
+}
+
+namespace {
+
+class RunSample : public RunTest {
+ protected:
+  // The sample with its program, and data beside it: x.npy, y.npy, output0.npy.
+  std::string runnable(const std::string &options = "") {
+    tool_result r = run("sample " + (dir / "r.neff") + " --data " + dir.path() + " " + options);
+    EXPECT_EQ(r.code, 0) << r.err;
+    return fmt::format("{} --input x={} --input y={} ", dir / "r.neff", dir / "x.npy",
+                       dir / "y.npy");
+  }
+};
+
+}  // namespace
+
+TEST_F(RunSample, OutputIsThatOfTheFormula) {
+  for (const char *options : {"", "--cores 1", "--target sunda"}) {
+    std::string arguments = runnable(options);
+    tool_result r = run("run --json " + arguments + " --compare output0=" + (dir / "output0.npy"));
+    EXPECT_EQ(r.code, 0) << options << r.err;
+    EXPECT_EQ(query(r.out, "d['execution']['status'], d['runs'], d['backend']"),
+              "('NRT_SUCCESS', 1, 'mock')");
+    EXPECT_EQ(query(r.out, "[(c['elements'], c['different']) for c in d['comparisons']]"),
+              "[(8192, 0)]");
+  }
+}
+
+// The formula itself, worked out from the files by another program.
+TEST_F(RunSample, ReferenceIsXTimesYPlusWeights) {
+  std::string arguments = runnable();
+  ASSERT_EQ(run("extract " + (dir / "r.neff") + " -o " + (dir / "m")).code, 0);
+  constexpr const char *kCheck = R"(
+import struct, sys
+d = sys.argv[1]
+body = lambda path: open(path, 'rb').read()[-16384 * (2 if 'output' in path else 1):]
+x = struct.unpack('<8192e', body(d + '/x.npy'))
+y = struct.unpack('<64f', open(d + '/y.npy', 'rb').read()[-1024:][:256])
+w = [open(d + '/m/sg0%d/weights.npy' % c, 'rb').read()[-4096:] for c in (0, 1)]
+out = struct.unpack('<8192f', body(d + '/output0.npy'))
+want = [x[r * 64 + c] * y[c] + w[c // 32][r * 32 + c % 32] for r in range(128) for c in range(64)]
+print(list(out) == want)
+)";
+  EXPECT_EQ(python(dir, kCheck, dir.path()), "True\n");
+}
+
+TEST_F(RunSample, WritesOutputsThatCompareEqual) {
+  std::string arguments = runnable();
+  tool_result r = run("run " + arguments + "--output output0=" + (dir / "out.npy") +
+                      " --output output0=raw:" + (dir / "out.bin"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("Device: mock trn2.3xlarge"));
+  EXPECT_EQ(slurp(dir / "out.npy"), slurp(dir / "output0.npy"));
+  bytes_t npy = slurp(dir / "out.npy"), raw = slurp(dir / "out.bin");
+  ASSERT_EQ(raw.size(), 32768u);
+  EXPECT_TRUE(std::equal(raw.begin(), raw.end(), npy.end() - 32768));
+}
+
+TEST_F(RunSample, ADifferenceIsFoundAndNamed) {
+  std::string arguments = runnable();
+  bytes_t reference = slurp(dir / "output0.npy");
+  float value;
+  size_t place = reference.size() - 32768 + 4 * (64 * 3 + 5);
+  memcpy(&value, &reference[place], 4);
+  float changed = value + 2;
+  memcpy(&reference[place], &changed, 4);
+  spit(dir / "ref.npy", reference);
+  std::string compare = arguments + "--compare output0=" + (dir / "ref.npy");
+  tool_result r = run("run " + compare);
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.out, HasSubstr("1 of 8192 differ, largest difference 2 absolute"));
+  EXPECT_THAT(r.out, HasSubstr("first at [3, 5]:"));
+  EXPECT_EQ(run("run " + compare + " --atol 1.9").code, 1);
+  EXPECT_EQ(run("run " + compare + " --atol 2").code, 0);
+}
+
+TEST_F(RunSample, RepeatsSeedsAndRandomInputs) {
+  std::string arguments = runnable();
+  tool_result r = run("run --json --repeat 5 --seed 7 " + arguments +
+                      "--compare output0=" + (dir / "output0.npy"));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(query(r.out, "d['runs'], d['host_seconds']['least'] > 0"), "(5, True)");
+  std::string random = "run " + (dir / "r.neff") + " --random --output output0=";
+  ASSERT_EQ(run(random + (dir / "a.npy")).code, 0);
+  ASSERT_EQ(run(random + (dir / "b.npy") + " --input y=random:0").code, 0);
+  ASSERT_EQ(run(random + (dir / "c.npy") + " --input y=random:1").code, 0);
+  EXPECT_EQ(slurp(dir / "a.npy"), slurp(dir / "b.npy"));
+  EXPECT_NE(slurp(dir / "a.npy"), slurp(dir / "c.npy"));
+}
+
+TEST_F(RunSample, CountsAndTrace) {
+  std::string arguments = runnable();
+  tool_result r = run("run --json " + arguments + "--trace " + (dir / "t.json"));
+  ASSERT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(query(r.out,
+                  "[e['opcodes'].get('0x47') for c in d['cores'] for e in c['engines'] if "
+                  "e['engine'] == 'dve']"),
+            "[2, 2]");
+  bytes_t trace = slurp(dir / "t.json");
+  std::string text(trace.begin(), trace.end());
+  EXPECT_EQ(query(text, "len([e for e in d['traceEvents'] if e['name'] == 'CAST'])"), "4");
+  EXPECT_EQ(query(text,
+                  "sorted({e['args']['name'] for e in d['traceEvents'] if e['name'] == "
+                  "'process_name'})"),
+            "['device 0, core 0', 'device 0, core 1']");
+  EXPECT_EQ(query(text,
+                  "all(e['dur'] >= 0 and e['ts'] >= 0 for e in d['traceEvents'] if e['ph'] "
+                  "== 'X')"),
+            "True");
+  // What follows waits for what came before.
+  EXPECT_EQ(query(text,
+                  "all(a['ts'] <= b['ts'] for p in (0, 1) for l in [[e for e in "
+                  "d['traceEvents'] if e['name'] in ('CAST', 'TENSOR_TENSOR') and e['pid'] "
+                  "== p]] for a, b in zip(l, l[1:]))"),
+            "True");
 }
