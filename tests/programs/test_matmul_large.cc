@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // matmul_large.neff, all of it: 275 thousand million multiply-adds on 4 GiB of y.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "tests/programs/session.h"
 #include "tests/reference/floats.h"
@@ -39,6 +42,26 @@ class MatmulLarge : public testing::Test {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
+  static void expect_exact(program &p, const std::vector<int32_t> &exact) {
+    std::vector<uint16_t> out = p.read_as<uint16_t>("output0");
+    ASSERT_EQ(out.size(), 8'388'608u);
+    uint64_t wrong = 0, first = 0;
+    for (size_t i = out.size(); i-- > 0;) {
+      // -0 and 0 are the same number
+      if (out[i] != fp16_bits(fp16_round(exact[i])) && !(exact[i] == 0 && out[i] == 0x8000)) {
+        wrong++;
+        first = i;
+      }
+    }
+    EXPECT_EQ(wrong, 0u) << "first at row " << first / kShape.columns << ", column "
+                         << first % kShape.columns << ": " << fp16_value(out[first]) << ", exact "
+                         << exact[first];
+  }
+  static bool soak() {
+    const char *wish = getenv("OPENNRT_SOAK");
+    return wish != nullptr && strcmp(wish, "all") == 0;
+  }
+
   std::vector<uint8_t> file;
 };
 
@@ -72,20 +95,19 @@ TEST_F(MatmulLarge, EveryOutputOfExactDataIsBitEqual) {
       EXPECT_TRUE(std::any_of(bytes, bytes + 524288, [](uint8_t b) { return b != 0; })) << name;
     }
 
-  std::vector<uint16_t> out = p.read_as<uint16_t>("output0");
   std::vector<int32_t> exact = matmul_exact_integer(kShape, 1);
-  ASSERT_EQ(out.size(), 8'388'608u);
-  uint64_t wrong = 0, first = 0;
-  for (size_t i = out.size(); i-- > 0;) {
-    // -0 and 0 are the same number
-    if (out[i] != fp16_bits(fp16_round(exact[i])) && !(exact[i] == 0 && out[i] == 0x8000)) {
-      wrong++;
-      first = i;
-    }
+  expect_exact(p, exact);
+  // Interleaved, with transfers as late as can be, under the checks; `make soak`: six more.
+  std::vector<uint64_t> seeds = {2};
+  if (soak())
+    seeds = {1, 2, 3, 4, 5, 6};
+  for (uint64_t seed : seeds) {
+    SCOPED_TRACE(testing::Message() << "schedule " << seed);
+    s.configure({.seed = seed, .strict = 1, .races = 1, .exact_functions = 0});
+    printf("schedule %lu, checked: %.2f s\n", static_cast<unsigned long>(seed), run(p));
+    expect_exact(p, exact);
+    EXPECT_THAT(s.findings(), testing::IsEmpty());
   }
-  EXPECT_EQ(wrong, 0u) << "first at row " << first / kShape.columns << ", column "
-                       << first % kShape.columns << ": " << fp16_value(out[first]) << ", exact "
-                       << exact[first];
 }
 
 // 64 columns, spread over both cores, against double precision.
