@@ -242,3 +242,13 @@ std::vector<uint8_t> edit_records(const std::vector<uint8_t> &file,
       }
   });
 }
+
+bool mirror_weights(isa_ldweights &record) {
+  int last = 0;
+  for (int d = 0; d < 3; d++) {
+    last += record.src.step[d] * (record.src.count[d] - 1);
+    record.src.step[d] = static_cast<int16_t>(-record.src.step[d]);
+  }
+  record.src.addr4 += static_cast<uint32_t>(last * static_cast<int>(isa_dtype_size(record.dtype)));
+  return true;
+}

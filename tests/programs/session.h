@@ -119,3 +119,18 @@ bool edit_as(isa_record &record, const std::function<void(T &)> &edit) {
   memcpy(&record, &typed, sizeof(typed));
   return true;
 }
+
+// An edit of the records with this opcode; `edit` says whether it changed one.
+template <typename T>
+std::function<bool(isa_record &)> for_opcode(uint8_t opcode, std::function<bool(T &)> edit) {
+  return [=](isa_record &record) {
+    if (record.h.opcode != opcode)
+      return false;
+    bool changed = false;
+    edit_as<T>(record, [&](T &typed) { changed = edit(typed); });
+    return changed;
+  };
+}
+// The pattern of the weights from its first element on: what reading them without "last column
+// first" gives. Always true.
+bool mirror_weights(isa_ldweights &record);

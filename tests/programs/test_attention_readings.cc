@@ -15,17 +15,6 @@ struct outcome {
   attention_figures figures{};
 };
 
-template <typename T>
-std::function<bool(isa_record &)> for_opcode(uint8_t opcode, std::function<bool(T &)> edit) {
-  return [=](isa_record &record) {
-    if (record.h.opcode != opcode)
-      return false;
-    bool changed = false;
-    edit_as<T>(record, [&](T &typed) { changed = edit(typed); });
-    return changed;
-  };
-}
-
 class AttentionReadings : public testing::Test {
  protected:
   void SetUp() override {
@@ -75,19 +64,7 @@ TEST_F(AttentionReadings, TheFileAsItIs) {
 }
 
 TEST_F(AttentionReadings, WeightColumnsMirrored) {
-  outcome o =
-      plant(for_opcode<isa_ldweights>(ISA_LDWEIGHTS,
-                                      [](isa_ldweights &r) {
-                                        int last = 0;
-                                        for (int d = 0; d < 3; d++) {
-                                          last += r.src.step[d] * (r.src.count[d] - 1);
-                                          r.src.step[d] = static_cast<int16_t>(-r.src.step[d]);
-                                        }
-                                        r.src.addr4 += static_cast<uint32_t>(
-                                            last * static_cast<int>(isa_dtype_size(r.dtype)));
-                                        return true;
-                                      }),
-            367);
+  outcome o = plant(for_opcode<isa_ldweights>(ISA_LDWEIGHTS, mirror_weights), 367);
   expect_figure(o, 1.010e-2, 0.0006e-2);
 }
 

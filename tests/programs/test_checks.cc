@@ -3,23 +3,13 @@
 // are.
 #include <gmock/gmock.h>
 
-#include "tests/programs/attention_run.h"
-#include "tests/programs/matmul_run.h"
+#include "tests/programs/both_files.h"
 
 using testing::IsEmpty;
 
 namespace {
 
-class Checks : public testing::Test {
- protected:
-  void SetUp() override {
-    small = corpus_file("matmul_small.neff");
-    attention = corpus_file("attn_v6.neff");
-    SKIP_WITHOUT(small);
-    SKIP_WITHOUT(attention);
-  }
-  std::vector<uint8_t> small, attention;
-};
+using Checks = BothFiles;
 
 mock_exec_options_t checked(uint64_t seed) {
   return {.seed = seed, .strict = 1, .races = 1, .exact_functions = 0};

@@ -4,21 +4,11 @@
 
 #include <thread>
 
-#include "tests/programs/attention_run.h"
-#include "tests/programs/matmul_run.h"
+#include "tests/programs/both_files.h"
 
 namespace {
 
-class Runs : public testing::Test {
- protected:
-  void SetUp() override {
-    small = corpus_file("matmul_small.neff");
-    attention = corpus_file("attn_v6.neff");
-    SKIP_WITHOUT(small);
-    SKIP_WITHOUT(attention);
-  }
-  std::vector<uint8_t> small, attention;
-};
+using Runs = BothFiles;
 
 }  // namespace
 
