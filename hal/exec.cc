@@ -116,6 +116,16 @@ uint64_t hal_core_progress(hal_device_t *device, uint32_t nc_id) {
   return progress;
 }
 
+uint64_t hal_core_time_ns(hal_device_t *device, uint32_t nc_id) {
+  constexpr uint64_t kPsPerNs = 1000;
+  mock_host_t *host = hal_mock_host(device->hal);
+  if (host == nullptr || !core_exists(device, nc_id))
+    return 0;
+  mock_exec_counts_t counts;
+  mock_exec_counts(host, device->position, nc_id, &counts);
+  return counts.time_ps / kPsPerNs;
+}
+
 size_t hal_core_report(hal_device_t *device, uint32_t nc_id, char *text, size_t size) {
   mock_host_t *host = hal_mock_host(device->hal);
   if (host == nullptr || !core_exists(device, nc_id)) {

@@ -33,6 +33,9 @@ int hal_core_wait(hal_device_t *device, uint32_t nc_id, uint64_t timeout_ns,
                   hal_core_state_t *state);
 // A number that changes as long as the core gets anything done. 0 where a device cannot tell.
 uint64_t hal_core_progress(hal_device_t *device, uint32_t nc_id);
+// How long a device would have needed so far for what the core has executed, counted on and on. 0
+// where a device cannot tell.
+uint64_t hal_core_time_ns(hal_device_t *device, uint32_t nc_id);
 // Why a stalled core cannot go on, one line per engine. Returns the length, 0 where nobody knows;
 // at most `size` bytes with the NUL are written.
 size_t hal_core_report(hal_device_t *device, uint32_t nc_id, char *text, size_t size);

@@ -182,6 +182,8 @@ mock_step_t mock_engine_step(mock_core_t *core, isa_engine_t engine) {
     return MOCK_STEP_RAN;
   }
   core->sim.clock[engine] = x.end;
+  if (x.end > core->counts.time_ps)
+    mock_count(&core->counts.time_ps, x.end - core->counts.time_ps);
   if (!x.later)
     mock_engine_update(core, arch, &record, MOCK_UPDATE_BOTH, engine, x.end);
   mock_engine_pc_set(arch, x.next);

@@ -72,6 +72,7 @@ typedef struct mock_exec_count_set {
   uint64_t opcodes[5][256];
   uint64_t transfers, transfer_bytes; /* by DMA */
   uint64_t macs;
+  uint64_t time_ps; /* simulated time, of the engine that is furthest */
 } mock_exec_counts_t;
 void mock_exec_counts(mock_host_t *host, uint32_t device, uint32_t core, mock_exec_counts_t *out);
 

@@ -216,6 +216,16 @@ void exec_core_harvest(exec_core_t *core, exec_harvest_t *harvest) {
   }
 }
 
+int exec_core_pc(const exec_core_t *core, uint32_t engine, uint64_t *pc) {
+  const uint64_t offsets[] = {
+      hal_engine_register(device_of(core), nc_of(core), engine, PROJECT_ENGINE_PC_LOW),
+      hal_engine_register(device_of(core), nc_of(core), engine, PROJECT_ENGINE_PC_HIGH)};
+  uint32_t values[2];
+  int result = hal_registers_read(device_of(core), offsets, values, 2);
+  *pc = result != 0 ? 0 : values[0] | uint64_t{values[1]} << 32;
+  return result;
+}
+
 int exec_core_write_heads(exec_core_t *core) {
   uint64_t offsets[kQueues];
   uint32_t values[kQueues];

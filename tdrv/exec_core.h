@@ -43,11 +43,14 @@ struct exec_harvest_t {
   exec_engine_state_t engines[ISA_ENGINE_COUNT];
   uint32_t complete;  // engines
   uint64_t records;   // read
+  uint64_t begin_ns;  // hal_core_time_ns before the run
   bool overflow;      // a record said that later ones are lost
   bool out_of_order;  // START or END when it was not due
   uint32_t out_of_order_engine;
 };
 void exec_core_harvest(exec_core_t *core, exec_harvest_t *harvest);
+// Device address of an engine's next record. 0 or -errno.
+int exec_core_pc(const exec_core_t *core, uint32_t engine, uint64_t *pc);
 // Tells the hardware how far the queues have been read: one driver request. 0 or -errno.
 int exec_core_write_heads(exec_core_t *core);
 

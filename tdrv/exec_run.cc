@@ -2,6 +2,8 @@
 // One run of a model: exec_model_run of exec.h.
 #include <time.h>
 
+#include <algorithm>
+
 #include "base/nlog.h"
 #include "hal/exec.h"
 #include "tdrv/exec_unit.h"
@@ -94,6 +96,11 @@ NRT_STATUS hand_over(const exec_model_t *model, const exec_io_t *io) {
       exec_names_update(unit, k);
   if (status == NRT_SUCCESS)
     post(model);
+  for (uint32_t k = 0; k < model->num_programs; ++k) {
+    const physical_core_t &pcore = unit->cores[k].tpb->pcore;
+    unit->harvests[k] = {};
+    unit->harvests[k].begin_ns = hal_core_time_ns(pcore.device, pcore.nc_id);
+  }
   for (uint32_t k = 0; k < model->num_programs && status == NRT_SUCCESS; ++k) {
     int result = exec_core_doorbell(&unit->cores[k]);
     if (result == 0)
@@ -125,10 +132,32 @@ uint64_t progress_of(const exec_model_t *model) {
   return progress;
 }
 
-void tell_missing(exec_failure_t *failure, const exec_core_t *core, const exec_harvest_t *harvest) {
+// What the run has taken of the time a device would need. 0 where that is not known.
+uint64_t time_of(const exec_model_t *model) {
+  uint64_t longest = 0;
+  for (uint32_t k = 0; k < model->num_programs; ++k) {
+    const physical_core_t &pcore = model->unit->cores[k].tpb->pcore;
+    uint64_t now = hal_core_time_ns(pcore.device, pcore.nc_id);
+    longest = std::max(longest, now - model->unit->harvests[k].begin_ns);
+  }
+  return longest;
+}
+
+void tell_missing(const exec_model_t *model, uint32_t k) {
   constexpr const char *kEngines[ISA_ENGINE_COUNT] = {"PE", "ACT", "POOL", "DVE", "SP"};
+  const exec_core_t *core = &model->unit->cores[k];
+  const exec_harvest_t *harvest = &model->unit->harvests[k];
+  exec_failure_t *failure = &model->unit->failure;
   for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e) {
-    if (harvest->engines[e] != EXEC_COMPLETE)
+    uint64_t pc = 0;
+    isa_engine_t engine;
+    program_section_t section;
+    uint32_t slot;
+    if (harvest->engines[e] == EXEC_END_PENDING && exec_core_pc(core, e, &pc) == 0 &&
+        program_find(model->programs[k], pc, &engine, &section, &slot) && section == PROGRAM_MAIN)
+      exec_failure_line(failure, "{}: {} has not reported its end, it is at instruction {}",
+                        core_name_t(core).text, kEngines[e], slot);
+    else if (harvest->engines[e] != EXEC_COMPLETE)
       exec_failure_line(failure, "{}: {} has not reported its {}", core_name_t(core).text,
                         kEngines[e], harvest->engines[e] == EXEC_START_PENDING ? "start" : "end");
   }
@@ -171,8 +200,16 @@ wait_result_t wait_for_core(const exec_model_t *model, uint32_t k) {
     if (state != HAL_CORE_BUSY && !unit->full_timeout) {
       if (state == HAL_CORE_STALLED)
         tell_stalled(&unit->failure, core);
-      tell_missing(&unit->failure, core, harvest);
+      tell_missing(model, k);
       return WAIT_OVER;
+    }
+    if (unit->timeout_ns != 0 && time_of(model) >= unit->timeout_ns) {
+      exec_failure_line(&unit->failure,
+                        "{}: the program has run for {} s of the device's time and has not ended "
+                        "(NEURON_RT_EXEC_TIMEOUT)",
+                        core_name_t(core).text, unit->timeout_ns / kNsPerSecond);
+      tell_missing(model, k);
+      return WAIT_LATE;
     }
     uint64_t now = now_ns(), seen = progress_of(model);
     if (!looked || seen != progress) {
@@ -184,7 +221,7 @@ wait_result_t wait_for_core(const exec_model_t *model, uint32_t k) {
                         core_name_t(core).text, unit->timeout_ns / kNsPerSecond);
       if (state == HAL_CORE_STALLED)
         tell_stalled(&unit->failure, core);
-      tell_missing(&unit->failure, core, harvest);
+      tell_missing(model, k);
       return WAIT_LATE;
     } else if (state != HAL_CORE_BUSY) {
       // Told to wait it out: the answer would come at once, again and again.
@@ -248,8 +285,6 @@ void restart(exec_unit_t *unit) {
 NRT_STATUS collect(const exec_model_t *model) {
   exec_unit_t *unit = model->unit;
   exec_failure_clear(&unit->failure);
-  for (uint32_t k = 0; k < model->num_programs; ++k)
-    unit->harvests[k] = {};
   wait_result_t waited = WAIT_OVER;
   for (uint32_t k = 0; k < model->num_programs && waited == WAIT_OVER; ++k)
     waited = wait_for_core(model, k);

@@ -249,6 +249,32 @@ TEST_F(Stuck, TheFullTimeoutOnRequest) {
               ElementsAre(AllOf(HasSubstr("NEURON_RT_EXEC_TIMEOUT"), HasSubstr("semaphore 24"))));
 }
 
+// A branch to itself: progress without end, and without anything the device could prove.
+TEST_F(Stuck, AnEndlessLoopTimesOut) {
+  stack_options_t options;
+  options.exec_timeout = 1;
+  stack s(options);
+  matmul_small a(s, file()), b(s, file());
+  ASSERT_TRUE(a.ok() && b.ok());
+  isa_record *record_0 = record(s, a, ISA_SET_ORDERING);
+  isa_record was = *record_0;
+  isa_compare_branch loop = {};
+  loop.h.opcode = ISA_COMPARE_BRANCH;
+  loop.h.words = ISA_HEADER_WORDS;
+  loop.compare = ISA_BRANCH_ALWAYS;
+  loop.target = ISA_TARGET_RELATIVE;
+  memcpy(record_0, &loop, sizeof(loop));
+  a.fill(1);
+  log_capture log;
+  EXPECT_EQ(a.run(), NRT_TIMEOUT);
+  EXPECT_THAT(log.errors(), ElementsAre(AllOf(HasSubstr("NEURON_RT_EXEC_TIMEOUT"),
+                                              HasSubstr("PE has not reported its end, it is at "
+                                                        "instruction 0"))));
+  EXPECT_TRUE(b.right(2));
+  *record_0 = was;
+  EXPECT_TRUE(a.right(3));
+}
+
 TEST_F(Stuck, AnUnknownInstructionIsAnErrorOfTheEngine) {
   stack s;
   matmul_small a(s, file()), b(s, file());
