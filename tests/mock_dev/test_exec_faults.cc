@@ -28,7 +28,10 @@ struct fault_case_t : cores_t {
 // all there.
 void pipeline(cores_t &m) {
   uint64_t sbuf = 0x2000004000;
-  std::vector<record_t> in = {run_start(POOL)}, out = {run_start(SP)}, middle = {run_start(DVE)};
+  // All begin before one goes on: a run that has only one engine could end before its transfers.
+  const record_t gate = nop().wait(5, 60, 1);
+  std::vector<record_t> in = {run_start(POOL), gate}, out = {run_start(SP), gate},
+                        middle = {run_start(DVE), gate};
   for (uint32_t i = 0; i < 8; ++i) {
     uint64_t at = sbuf + i * 64;
     record_t r = dma(m.data.pa + i * 4096, at, 64, 8, static_cast<uint8_t>(24 + i));
@@ -48,6 +51,8 @@ void pipeline(cores_t &m) {
   m.start(0, POOL, in);
   m.start(0, DVE, middle);
   m.start(0, SP, out);
+  EXPECT_EQ(m.wait(), MOCK_CORE_STALLED);
+  m.semaphore_add(60, 1);
 }
 
 }  // namespace
