@@ -402,7 +402,19 @@ NRT_STATUS nrt_get_tensor_from_tensor_set(nrt_tensor_set_t *tensor_set, const ch
 /* --- execution (5.4) ----------------------------------------------------------------------------
  */
 
-/* Runs the model and waits for its outputs. Not implemented yet: NRT_INVALID and an ERROR line. */
+/*
+ * Runs the model once and returns when its outputs are there; nrt_execute_repeat runs it
+ * `repeat_count` times on the same sets. Every input and output is in its set by name, at least as
+ * large as the model says; other names are ignored. Tensors in memory of the model's logical core
+ * are used in place, those in host memory are copied in and back. Any thread; runs on one logical
+ * core take turns.
+ *
+ * NRT_INVALID: a tensor is missing, too small, without memory or on another core;
+ * NRT_INVALID_HANDLE: model, set or tensor is gone; NRT_TIMEOUT: no progress
+ * (NEURON_RT_EXEC_TIMEOUT), or a deadlock; NRT_EXEC_*: what the device reported, outputs are valid
+ * only with NRT_EXEC_COMPLETED_WITH_NUM_ERR; NRT_EXEC_UNIT_UNRECOVERABLE: an earlier failure ended
+ * execution on this core. After the others the core runs on.
+ */
 NRT_STATUS nrt_execute(nrt_model_t *model, const nrt_tensor_set_t *input_set,
                        nrt_tensor_set_t *output_set);
 NRT_STATUS nrt_execute_repeat(nrt_model_t *model, const nrt_tensor_set_t *input_set,
