@@ -3,6 +3,7 @@
 #include <random>
 
 #include "isa/project.h"
+#include "mock_dev/exec_state.h"
 #include "mock_dev/udma.h"
 #include "tests/mock_dev/dma_fixture.h"
 
@@ -16,6 +17,8 @@ struct held_t {
   mock_device_t *device;
   explicit held_t(mock_udma_hold_t hold = MOCK_UDMA_HELD, uint32_t core = 0)
       : device(mock_host_device(m.host, 0)) {
+    // A thread that finds no run on the core would let its queues go.
+    m.host->exec->thread_limit = 0;
     mock_udma_hold(m.host, device, core, hold);
   }
   std::vector<std::pair<uint32_t, uint32_t>> ready(uint32_t core = 0) {
