@@ -122,11 +122,17 @@ const char *execute(mock_exec_record_t *x) {
 
 void mock_engine_fault(mock_core_t *core, isa_engine_t engine, uint64_t pc,
                        const isa_record *record, project_error_t error, const char *text) {
+  // A reset makes what was under way void, and the program counter with it.
+  const uint32_t *resets = &core->device->engine_resets[core->index];
+  if (__atomic_load_n(resets, __ATOMIC_ACQUIRE) != core->resets)
+    return;
   mock_engine_run_t *run = &core->engines[engine];
   run->fault = text;
   run->fault_pc = pc;
   run->fault_record = *record;
   mock_engine_stop(&core->arch[engine], PROJECT_ENGINE_FAULTED);
+  if (__atomic_load_n(resets, __ATOMIC_ACQUIRE) != core->resets)
+    return mock_engine_stop(&core->arch[engine], PROJECT_ENGINE_HALTED);
   mock_kernel_log(core->host, "neuron: nd%u nc%u engine %s stopped at 0x%llx, opcode 0x%02x: %s",
                   core->device->index, core->index, isa_engine_name(engine),
                   static_cast<unsigned long long>(pc), record->h.opcode, text);

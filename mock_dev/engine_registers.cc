@@ -77,13 +77,13 @@ void mock_engine_register_write(mock_host *host, mock_device_t *device, uint32_t
 }
 
 void mock_engine_reset(mock_host *host, mock_device_t *device, uint32_t core) {
+  __atomic_fetch_add(&device->engine_resets[core], 1, __ATOMIC_ACQ_REL);
   for (mock_engine_t &engine : device->engines[core]) {
     mock_engine_stop(&engine, PROJECT_ENGINE_HALTED);
     __atomic_store_n(&engine.active, 0, __ATOMIC_RELAXED);
     mock_engine_pc_set(&engine, 0);
     __atomic_store_n(&engine.tables, 0, __ATOMIC_RELAXED);
   }
-  __atomic_fetch_add(&device->engine_resets[core], 1, __ATOMIC_RELEASE);
   if (device->udma_hold[core] != MOCK_UDMA_FREE)
     mock_core_kick_rings(host, device->index, core);  // lets them go
 }
