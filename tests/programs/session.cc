@@ -226,20 +226,47 @@ std::vector<uint8_t> edit_stream(const std::vector<uint8_t> &file, const std::st
   });
 }
 
-std::vector<uint8_t> edit_records(const std::vector<uint8_t> &file,
-                                  const std::function<bool(isa_record &)> &edit,
-                                  uint32_t *changed) {
-  *changed = 0;
+std::vector<uint8_t> edit_streams(const std::vector<uint8_t> &file,
+                                  const std::function<void(records_t &)> &edit) {
   return edit_file(file, [&](neff_write_members &members) {
     for (const char *subgraph : {"sg00/", "sg01/"})
       for (const char *engine : {"PE", "Activation", "Pool", "DVE", "SP"}) {
         auto it = members.find(std::string(subgraph) + engine + ".bin");
         if (it != members.end())
-          edit_bytes(it->second, [&](records_t &records) {
-            for (isa_record &record : records)
-              *changed += edit(record) ? 1 : 0;
-          });
+          edit_bytes(it->second, edit);
       }
+  });
+}
+
+std::vector<uint8_t> edit_records(const std::vector<uint8_t> &file,
+                                  const std::function<bool(isa_record &)> &edit,
+                                  uint32_t *changed) {
+  *changed = 0;
+  return edit_streams(file, [&](records_t &records) {
+    for (isa_record &record : records)
+      *changed += edit(record) ? 1 : 0;
+  });
+}
+
+std::vector<uint8_t> raise_at_issue(const std::vector<uint8_t> &file, uint32_t *changed) {
+  *changed = 0;
+  return edit_streams(file, [&](records_t &records) {
+    records_t out;
+    for (isa_record &record : records) {
+      isa_dma dma;
+      memcpy(&dma, &record, sizeof(dma));
+      bool mine = dma.h.opcode == ISA_PSEUDO_DMA_DIRECT2D && dma.increment != 0;
+      isa_record raise = {};
+      raise.h = {ISA_EVENT_SEMAPHORE, ISA_HEADER_WORDS, 0, 0, ISA_WAIT_NONE, 0, ISA_UPDATE_SEM_ADD,
+                 dma.semaphore,       dma.increment};
+      if (mine)
+        edit_as<isa_dma>(record, [](isa_dma &r) { r.increment = 0; });
+      out.push_back(record);
+      if (mine)
+        out.push_back(raise);
+      *changed += mine ? 1 : 0;
+    }
+    records = out;
   });
 }
 

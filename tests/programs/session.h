@@ -106,6 +106,9 @@ std::vector<uint8_t> edit_file(const std::vector<uint8_t> &file,
 using records_t = std::vector<isa_record>;
 std::vector<uint8_t> edit_stream(const std::vector<uint8_t> &file, const std::string &member,
                                  const std::function<void(records_t &)> &edit);
+// The records of every engine of every subgraph, likewise.
+std::vector<uint8_t> edit_streams(const std::vector<uint8_t> &file,
+                                  const std::function<void(records_t &)> &edit);
 // Every record of every engine of every subgraph; the number of those `edit` says it changed.
 std::vector<uint8_t> edit_records(const std::vector<uint8_t> &file,
                                   const std::function<bool(isa_record &)> &edit, uint32_t *changed);
@@ -131,6 +134,9 @@ std::function<bool(isa_record &)> for_opcode(uint8_t opcode, std::function<bool(
     return changed;
   };
 }
+// Every transfer of an engine's own (D4) raises its semaphore when it is issued, not when it is
+// done.
+std::vector<uint8_t> raise_at_issue(const std::vector<uint8_t> &file, uint32_t *changed);
 // The pattern of the weights from its first element on: what reading them without "last column
 // first" gives. Always true.
 bool mirror_weights(isa_ldweights &record);

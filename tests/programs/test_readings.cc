@@ -4,7 +4,12 @@
 // matmul_small.neff tells apart; attention_readings has the others.
 #include <gmock/gmock.h>
 
+#include <array>
+#include <mutex>
+
+#include "mock_dev/semaphore.h"
 #include "tests/programs/matmul_run.h"
+#include "tests/programs/misreading.h"
 #include "tools/npy.h"
 #include "tools/sample.h"
 
@@ -91,35 +96,44 @@ TEST_F(Readings, BeginAndEndSwapped) {
   EXPECT_TRUE(o.run != NRT_SUCCESS || o.wrong > kOutputs * 9 / 10);
 }
 
-// A begin that wipes its bank takes the first transpose away when the second one begins.
+// Takes the first transpose away when the second one begins.
 TEST_F(Readings, BeginClearsTheBank) {
   session s;
-  std::vector<uint8_t> edited = file;
-  for (const char *member : {"sg00/PE.bin", "sg01/PE.bin"})
-    edited = edit_stream(edited, member, [](records_t &records) {
-      size_t second = 0;
-      uint32_t first_dst = 0;
-      for (size_t i = 0, seen = 0; i < records.size() && second == 0; i++) {
-        if (records[i].h.opcode != ISA_MATMUL)
-          continue;
-        isa_matmul m;
-        memcpy(&m, &records[i], sizeof(m));
-        if (seen++ == 0)
-          first_dst = m.dst.addr4;
-        else
-          second = i;
-      }
-      isa_record wipe = records[second];  // writes over the first before the second is written
-      edit_as<isa_matmul>(wipe, [&](isa_matmul &m) {
-        m.dst.addr4 = first_dst;
-        m.h.update_mode = ISA_UPDATE_NONE;
-        m.h.update_index = 0;
-      });
-      records.insert(records.begin() + static_cast<ptrdiff_t>(second), wipe);
-    });
-  outcome o = try_out(s, edited, {});
+  misreading wrong(s.host(), clear_bank_at_begin);
+  outcome o = try_out(s, file, {});
   EXPECT_EQ(o.run, NRT_SUCCESS);
   EXPECT_GT(o.wrong, kOutputs * 9 / 10);
+}
+
+// Adds to what the memory held: never written, or an earlier run's.
+TEST_F(Readings, BeginAddsToWhatIsThere) {
+  uint32_t changed = 0;
+  std::vector<uint8_t> edited =
+      edit_records(file,
+                   for_opcode<isa_matmul>(ISA_MATMUL,
+                                          [](isa_matmul &r) {
+                                            bool begin = (r.flags & ISA_MATMUL_BEGIN) != 0;
+                                            r.flags &= static_cast<uint8_t>(~ISA_MATMUL_BEGIN);
+                                            return begin;
+                                          }),
+                   &changed);
+  EXPECT_EQ(changed, 6u);
+  for (bool right : {true, false}) {
+    SCOPED_TRACE(right);
+    session s;
+    s.configure({.seed = 0, .strict = 1, .races = 0, .exact_functions = 0});
+    small_matmul m(right ? file : edited);
+    ASSERT_EQ(m.status(), NRT_SUCCESS);
+    m.fill(3);
+    NRT_STATUS first = m.run();
+    EXPECT_EQ(s.findings().empty(), right);
+    m.fill(4);
+    NRT_STATUS second = m.run();
+    if (right) {
+      EXPECT_EQ(first, NRT_SUCCESS);
+    }
+    EXPECT_EQ(second == NRT_SUCCESS && m.wrong() == 0, right);
+  }
 }
 
 TEST_F(Readings, TransposeBitIgnored) {
@@ -146,6 +160,52 @@ TEST_F(Readings, FinishedTransferAddsOne) {
                                         }),
                     10);
   EXPECT_EQ(o.run, NRT_TIMEOUT);
+}
+
+// It raises its semaphore when it is issued: whoever waits reads what has not arrived. A race under
+// every schedule, and wrong numbers or transfers in flight at the end under some.
+TEST_F(Readings, RaisedAtIssue) {
+  uint32_t changed = 0;
+  std::vector<uint8_t> edited = raise_at_issue(file, &changed);
+  EXPECT_EQ(changed, 10u);
+  session s;
+  for (bool right : {true, false}) {
+    uint32_t found = 0, caught = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+      caught += try_out(s, right ? file : edited,
+                        {.seed = seed, .strict = 0, .races = 1, .exact_functions = 0}, seed)
+                        .caught()
+                    ? 1
+                    : 0;
+      found += s.findings().empty() ? 0 : 1;
+    }
+    EXPECT_EQ(found, right ? 0u : 10u);
+    EXPECT_TRUE(right ? caught == 0 : caught >= 3) << caught << " of 10";
+  }
+}
+
+// Counts that a run leaves behind let the waits of the next one through. Clearing, at the end of a
+// run, puts back what was there before.
+TEST_F(Readings, CountsStayFromRunToRun) {
+  session s;
+  small_matmul m(file);
+  ASSERT_EQ(m.status(), NRT_SUCCESS);
+  m.fill(3);
+  ASSERT_EQ(m.run(), NRT_SUCCESS);
+  EXPECT_TRUE(m.right(4));
+  std::map<const mock_core_t *, std::array<uint32_t, 256>> counts;  // of both cores, before
+  std::mutex lock;
+  misreading wrong(s.host(), [&](mock_core_t *core, uint32_t, const isa_record &record) {
+    std::lock_guard guard(lock);
+    std::array<uint32_t, 256> &before = counts[core];
+    for (uint64_t i = record.bytes[0]; record.h.opcode == ISA_SEM_RANGE_CLEAR && i < 256; i++)
+      if (i >= record.bytes[1] && i <= record.bytes[2])
+        mock_semaphore_write(core->events, NEURON_SEMAPHORE_SET + 4 * i, before[i]);
+    for (uint64_t i = 0; i < 256; i++)
+      before[i] = mock_semaphore_read(core->events, NEURON_SEMAPHORE_READ + 4 * i);
+  });
+  EXPECT_TRUE(m.right(5));  // began with cleared ones
+  EXPECT_FALSE(m.right(6));
 }
 
 TEST_F(Readings, GreaterInsteadOfGreaterOrEqual) {
