@@ -10,6 +10,8 @@
 #include "isa/project.h"
 #include "mock_dev/bar0.h"
 #include "mock_dev/dge.h"
+#include "mock_dev/engine_registers.h"
+#include "mock_dev/exec_state.h"
 #include "mock_dev/udma.h"
 #include "tests/fuzz/support.h"
 
@@ -40,6 +42,7 @@ class machine {
     mock_dev_options_t options{};
     options.instance = "trn1.2xlarge";
     FUZZ_CHECK(mock_host_create(&options, &host) == 0, "no machine");
+    host->exec->thread_limit = 0;  // only `begin` runs cores: an input does the same every time
     int fd = mock_open(host, kProcess, "/dev/neuron0", O_RDWR);
     device = mock_host_device(host, 0);
     memory = alloc(fd, kMemory, false);
@@ -57,10 +60,16 @@ class machine {
 
   // As before the input: nothing in memory, no ring, nobody held.
   void begin() {
-    for (uint32_t engine = 0; engine < neuron_arch_counts_get(NEURON_ARCH_V2).dma_engines; engine++)
-      mock_udma_reset(host, device, engine);
-    for (uint32_t core = 0; core < 2; core++)
+    {
+      mock_guard_t guard(&device->dma_lock);
+      for (uint32_t e = 0; e < neuron_arch_counts_get(NEURON_ARCH_V2).dma_engines; e++)
+        mock_udma_reset(host, device, e);
+    }
+    for (uint32_t core = 0; core < 2; core++) {
+      mock_engine_reset(host, device, core);
+      FUZZ_CHECK(mock_core_wait(host, 0, core, UINT64_MAX) == MOCK_CORE_IDLE, "a core goes on");
       mock_udma_hold(host, device, core, MOCK_UDMA_FREE);
+    }
     memset(device->nq_registers, 0, sizeof(device->nq_registers));
     memset(device->nq_dma_trace, 0, sizeof(device->nq_dma_trace));
     for (mock_memory_t *m : {&host->device_memory[0], &host->host_memory})
