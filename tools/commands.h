@@ -81,9 +81,9 @@ int command_memory(const memory_arguments &arguments);
 
 struct run_arguments {
   std::string file;
-  std::vector<std::string> inputs;     // NAME=FILE.npy, raw:FILE, zeros, random or random:SEED
-  std::vector<std::string> outputs;    // NAME=FILE.npy or raw:FILE
-  std::vector<std::string> compares;   // NAME=FILE.npy
+  std::vector<std::string> inputs;   // NAME=FILE.npy, raw:FILE, zeros, random or random:SEED
+  std::vector<std::string> outputs;  // NAME=FILE.npy or raw:FILE, NAME= only when there are several
+  std::vector<std::string> compares;   // NAME=FILE.npy, likewise
   bool zeros = false, random = false;  // inputs that are not given
   double rtol = 0, atol = 0;
   uint64_t repeat = 1;

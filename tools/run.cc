@@ -4,8 +4,10 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 #include "base/env.h"
@@ -166,6 +168,32 @@ std::string names_of(run_session &session, bool input) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// A file for the only output: FILE.npy or raw:FILE without a name.
+bool is_bare(const std::string &text) {
+  return text.find('=') == std::string::npos &&
+         (text.ends_with(".npy") || (text.starts_with("raw:") && text.size() > strlen("raw:")));
+}
+
+// Puts the output's name before files that have none.
+NRT_STATUS name_outputs(run_session &session, finding_sink &findings, run_arguments *arguments) {
+  std::string names = names_of(session, false);
+  auto outputs = std::count_if(session.tensors().begin(), session.tensors().end(),
+                               [](const run_tensor_t &tensor) { return !tensor.input; });
+  auto name = [&](std::vector<std::string> *list, const char *option) {
+    for (std::string &text : *list) {
+      if (!is_bare(text))
+        continue;
+      if (outputs != 1)
+        findings.add(NRT_INVALID, option, "'{}' names none of the {} outputs; NAME={} with {}",
+                     text, outputs, text, names);
+      text = names + "=" + text;
+    }
+  };
+  name(&arguments->outputs, "--output");
+  name(&arguments->compares, "--compare");
+  return findings.empty() ? NRT_SUCCESS : NRT_INVALID;
+}
+
 // Every name given exists, every input is given.
 NRT_STATUS check_names(const run_arguments &arguments, run_session &session,
                        finding_sink &findings) {
@@ -266,7 +294,8 @@ std::optional<std::string> check_arguments(const run_arguments &arguments) {
   for (const auto *list : {&arguments.inputs, &arguments.outputs, &arguments.compares})
     for (const std::string &text : *list) {
       run_assignment_t ignored;
-      if (!run_parse_assignment(text, &ignored))
+      bool bare = list != &arguments.inputs && is_bare(text);
+      if (!bare && !run_parse_assignment(text, &ignored))
         return fmt::format("'{}' is not NAME=FILE", text);
     }
   for (size_t i = 0; i < arguments.inputs.size(); i++)
@@ -285,14 +314,17 @@ std::optional<std::string> check_arguments(const run_arguments &arguments) {
 
 }  // namespace
 
-int command_run(const run_arguments &arguments) {
-  bool json = arguments.machine.json;
-  if (auto wrong = check_arguments(arguments))
+int command_run(const run_arguments &given) {
+  bool json = given.machine.json;
+  if (auto wrong = check_arguments(given))
     return tool_usage(json, *wrong);
+  run_arguments arguments = given;
   finding_sink findings(true);
   run_session session;
   std::vector<run_reference_t> references;
   NRT_STATUS status = session.open(arguments, findings);
+  if (status == NRT_SUCCESS)
+    status = name_outputs(session, findings, &arguments);
   if (status == NRT_SUCCESS)
     status = check_names(arguments, session, findings);
   if (status == NRT_SUCCESS)

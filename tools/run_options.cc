@@ -38,10 +38,12 @@ void run_options_add(CLI::App *command, run_options *o, const CLI::Validator &nu
            "NAME=FILE.npy, NAME=raw:FILE, NAME=zeros, NAME=random or NAME=random:SEED; may be "
            "repeated",
            "NAME=WHAT");
-  add_list(command, "--output", &run.outputs, "NAME=FILE.npy or NAME=raw:FILE; may be repeated",
+  add_list(command, "--output", &run.outputs,
+           "NAME=FILE.npy or NAME=raw:FILE, without NAME= for the only output; may be repeated",
            "NAME=FILE");
   add_list(command, "--compare", &run.compares,
-           "Compare an output with a reference; may be repeated", "NAME=FILE.npy");
+           "Compare an output with a reference, without NAME= the only one; may be repeated",
+           "NAME=FILE.npy");
   command
       ->add_option("--rtol", o->rtol,
                    "With --compare: tolerance relative to the reference (default 0)")

@@ -51,14 +51,17 @@ TEST_F(RunTest, UnknownNamesAreRefused) {
   expect_refused(sample() + " --zeros --output x=o.npy",
                  "--output: the model has no output 'x'; it has output0");
   expect_refused(sample() + " --zeros --compare y=o.npy", "--compare: the model has no output 'y'");
+  expect_refused(sample() + " --zeros --input o.npy=zeros",
+                 "--input: the model has no input 'o.npy'; it has x, y");
 }
 
 TEST_F(RunTest, BadArgumentsAreUsageErrors) {
   std::string file = sample();
   for (const char *arguments :
-       {"--input x", "--input =x", "--output output0=", "--compare output0", "--repeat 0",
-        "--repeat x", "--seed -1", "--rtol 0.1", "--zeros --random", "--core -2",
-        "--device --races", "--input x=zeros --input x=random", "--compare output0=a.npy --rtol -1",
+       {"--input x", "--input x.npy", "--input =x",
+        "--output raw:", "--output output0=", "--compare output0", "--repeat 0", "--repeat x",
+        "--seed -1", "--rtol 0.1", "--zeros --random", "--core -2", "--device --races",
+        "--input x=zeros --input x=random", "--compare output0=a.npy --rtol -1",
         "--compare output0=a.npy --atol nan", "--device --trace t.json"})
     EXPECT_EQ(run("run " + file + " " + arguments).code, 2) << arguments;
 }
@@ -194,6 +197,11 @@ TEST_F(RunSample, ADifferenceIsFoundAndNamed) {
   EXPECT_THAT(r.out, HasSubstr("first at [3, 5]:"));
   EXPECT_EQ(run("run " + compare + " --atol 1.9").code, 1);
   EXPECT_EQ(run("run " + compare + " --atol 2").code, 0);
+  // The only output needs no name.
+  r = run("run " + arguments + "--compare " + (dir / "ref.npy") + " --output " + (dir / "o.npy"));
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.out, HasSubstr("1 of 8192 differ"));
+  EXPECT_EQ(slurp(dir / "o.npy"), slurp(dir / "output0.npy"));
 }
 
 TEST_F(RunSample, RepeatsSeedsAndRandomInputs) {
