@@ -16,18 +16,16 @@ class misreading {
       std::function<void(mock_core_t *core, uint32_t engine, const isa_record &record)>;
 
   misreading(mock_host_t *host, effect_t effect);
-  ~misreading();  // the device reads right again
+  ~misreading();  // the device reads right again, and nobody is inside `effect`
   misreading(const misreading &) = delete;
   misreading &operator=(const misreading &) = delete;
-
-  uint64_t records() const { return records_; }  // seen so far
 
  private:
   static void on_event(void *user, const mock_exec_event_t *event);
 
   mock_host_t *host_;
   effect_t effect_;
-  std::atomic<uint64_t> records_ = 0;
+  std::atomic<uint32_t> cores_ = 0;  // bits of those that called, of the machine's only device
 };
 
 // 01: square weights enter the array turned, W[m, k] for W[k, m].

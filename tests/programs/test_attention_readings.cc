@@ -69,6 +69,9 @@ class AttentionReadings : public testing::Test {
 TEST_F(AttentionReadings, TheFileAsItIs) {
   outcome o = plant([](isa_record &) { return false; }, 0);
   EXPECT_FALSE(out_of_window(o));
+  // and with a device that is looked at after each record
+  o = try_out(file, attention_recipe_a(), [](mock_core_t *, uint32_t, const isa_record &) {});
+  EXPECT_FALSE(out_of_window(o));
 }
 
 TEST_F(AttentionReadings, WeightColumnsMirrored) {
@@ -200,6 +203,21 @@ TEST_F(AttentionReadings, StaticPatternsOutermostFirst) {
   EXPECT_EQ(changed, 20u);
   outcome o = try_out(edited, attention_recipe_b(43));
   EXPECT_TRUE(o.load != NRT_SUCCESS || o.run != NRT_SUCCESS || o.figures.step > 2e-2);
+}
+
+// A block raises its semaphore by 1, not by one for each of its queue's rings.
+TEST_F(AttentionReadings, StaticBlocksAddOne) {
+  std::vector<uint8_t> edited = edit_file(file, [&](neff_write_members &members) {
+    std::string text(members["sg00/def.json"].begin(), members["sg00/def.json"].end());
+    const std::string rings = R"("num_queues": 16)";
+    size_t at = text.find(rings, text.find(R"("qDVESpillReload0")"));
+    ASSERT_NE(at, std::string::npos);
+    text.replace(at, rings.size(), R"("num_queues": 1)");
+    members["sg00/def.json"].assign(text.begin(), text.end());
+  });
+  outcome o = try_out(edited, attention_recipe_b(43));
+  EXPECT_EQ(o.load, NRT_SUCCESS);
+  EXPECT_EQ(o.run, NRT_TIMEOUT);
 }
 
 // --- records that no changed record stands for ---------------------------------------------------
