@@ -103,13 +103,18 @@ void matmul_fill_x(const matmul_shape &shape, matmul_data data, uint64_t seed, u
 
 void matmul_fill_y(const matmul_shape &shape, matmul_data data, uint64_t seed, uint32_t row,
                    uint32_t count, uint16_t *out) {
+  matmul_fill_y(shape, data, seed, row, count, {0, shape.columns}, out);
+}
+
+void matmul_fill_y(const matmul_shape &shape, matmul_data data, uint64_t seed, uint32_t row,
+                   uint32_t count, matmul_columns columns, uint16_t *out) {
   std::array<uint16_t, 17> integers{};
   for (int i = 0; i < 17; i++)
     integers[static_cast<size_t>(i)] = fp16_bits(i - 8);
   on_all_cpus(count, [&](uint32_t k) {
-    uint16_t *to = out + uint64_t{k} * shape.columns;
-    for (uint32_t c = 0; c < shape.columns; c += kLanes) {
-      uint64_t group = y_group(shape, seed, row + k, c);
+    uint16_t *to = out + uint64_t{k} * columns.count;
+    for (uint32_t c = 0; c < columns.count; c += kLanes) {
+      uint64_t group = y_group(shape, seed, row + k, columns.first + c);
       for (uint32_t lane = 0; lane < kLanes; lane++)
         to[c + lane] = data == matmul_data::INTEGER
                            ? integers[static_cast<size_t>(y_integer(group, lane) + 8)]
@@ -119,27 +124,32 @@ void matmul_fill_y(const matmul_shape &shape, matmul_data data, uint64_t seed, u
 }
 
 std::vector<int32_t> matmul_exact_integer(const matmul_shape &shape, uint64_t seed) {
+  return matmul_exact_integer(shape, seed, {0, shape.columns});
+}
+
+std::vector<int32_t> matmul_exact_integer(const matmul_shape &shape, uint64_t seed,
+                                          matmul_columns columns) {
   std::vector<int16_t> x(size_t{shape.rows} * shape.depth);
   for (size_t i = 0; i < x.size(); i++)
     x[i] = static_cast<int16_t>(x_integer(seed, i));
-  std::vector<int32_t> out(size_t{shape.rows} * shape.columns);
+  std::vector<int32_t> out(size_t{shape.rows} * columns.count);
   auto run_tile = choose_tile();
   constexpr uint32_t kStrip = 512;  // columns of one piece of work: 2 MiB of y at a time
-  on_all_cpus((shape.columns + kStrip - 1) / kStrip, [&](uint32_t strip) {
-    uint32_t first = strip * kStrip, width = std::min(kStrip, shape.columns - first);
+  on_all_cpus((columns.count + kStrip - 1) / kStrip, [&](uint32_t strip) {
+    uint32_t first = strip * kStrip, width = std::min(kStrip, columns.count - first);
     std::vector<int16_t> y(size_t{kTileDepth} * width);
     for (uint32_t k = 0; k < shape.depth; k += kTileDepth) {
       uint32_t depth = std::min(kTileDepth, shape.depth - k);
       for (uint32_t i = 0; i < depth; i++)
         for (uint32_t c = 0; c < width; c += kLanes) {
-          uint64_t group = y_group(shape, seed, k + i, first + c);
+          uint64_t group = y_group(shape, seed, k + i, columns.first + first + c);
           for (uint32_t lane = 0; lane < kLanes; lane++)
             y[size_t{i} * width + c + lane] = static_cast<int16_t>(y_integer(group, lane));
         }
       for (uint32_t c = 0; c < width; c += kTileColumns)
         for (uint32_t r = 0; r < shape.rows; r += kTileRows)
           run_tile(&x[size_t{r} * shape.depth + k], shape.depth, &y[c], width, depth,
-                   &out[size_t{r} * shape.columns + first + c], shape.columns);
+                   &out[size_t{r} * columns.count + first + c], columns.count);
     }
   });
   return out;

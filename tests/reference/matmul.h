@@ -16,14 +16,23 @@ constexpr matmul_shape kMatmulLarge = {128, 32768, 65536};
 // fp32 whatever their order. REAL: x normal, y of random sign and mantissa over four binades.
 enum class matmul_data { INTEGER, REAL };
 
-// fp16 bits of whole rows: x rows [row, row + count), y rows likewise.
+// Columns of y and of the result, [first, first + count); both are multiples of 32.
+struct matmul_columns {
+  uint32_t first, count;
+};
+
+// fp16 bits: all of x; of y rows [row, row + count), whole ones or the part in `columns`.
 void matmul_fill_x(const matmul_shape &shape, matmul_data data, uint64_t seed, uint16_t *out);
 void matmul_fill_y(const matmul_shape &shape, matmul_data data, uint64_t seed, uint32_t row,
                    uint32_t count, uint16_t *out);
+void matmul_fill_y(const matmul_shape &shape, matmul_data data, uint64_t seed, uint32_t row,
+                   uint32_t count, matmul_columns columns, uint16_t *out);
 
-// Every exact sum of INTEGER data, on as many threads as there are CPUs. depth is even and columns
-// a multiple of 32; rows a multiple of 4.
+// Every exact sum of INTEGER data, or those in `columns`, on as many threads as there are CPUs.
+// depth is even and columns a multiple of 32; rows a multiple of 4.
 std::vector<int32_t> matmul_exact_integer(const matmul_shape &shape, uint64_t seed);
+std::vector<int32_t> matmul_exact_integer(const matmul_shape &shape, uint64_t seed,
+                                          matmul_columns columns);
 // One column in double precision: `rows` values.
 std::vector<double> matmul_exact_column(const matmul_shape &shape, matmul_data data, uint64_t seed,
                                         uint32_t column);

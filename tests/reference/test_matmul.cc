@@ -126,6 +126,18 @@ TEST(Matmul, FastSumsEqualTheDefinition) {
       EXPECT_EQ(one[row], sum) << row << "," << column;
     }
   }
+  // Parts are parts of the whole.
+  constexpr matmul_columns part = {512, 32};
+  std::vector<int32_t> some = matmul_exact_integer(s, 7, part);
+  std::vector<uint16_t> cells(size_t{s.depth} * part.count);
+  matmul_fill_y(s, matmul_data::INTEGER, 7, 0, s.depth, part, cells.data());
+  ASSERT_EQ(some.size(), size_t{s.rows} * part.count);
+  for (uint32_t c = 0; c < part.count; c++) {
+    for (uint32_t row = 0; row < s.rows; row++)
+      EXPECT_EQ(some[size_t{row} * part.count + c], sums[size_t{row} * s.columns + part.first + c]);
+    for (uint32_t k = 0; k < s.depth; k++)
+      EXPECT_EQ(cells[size_t{k} * part.count + c], y[size_t{k} * s.columns + part.first + c]);
+  }
 }
 
 TEST(Matmul, ColumnsOfRealDataEqualTheDefinition) {
