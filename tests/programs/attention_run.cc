@@ -2,11 +2,31 @@
 #include "tests/programs/attention_run.h"
 
 #include <cmath>
+#include <mutex>
 
 #include "isa/project.h"
 #include "mock_dev/host.h"
 #include "mock_dev/semaphore.h"
 #include "tests/reference/floats.h"
+
+struct attention_models {
+  attention_inputs in;
+  std::vector<float> step, textbook;
+  std::vector<double> exact;
+};
+
+// Each once: they take as long as a run.
+static std::shared_ptr<const attention_models> models_of(const attention_inputs &in) {
+  static std::mutex lock;
+  static std::vector<std::shared_ptr<const attention_models>> known;
+  std::lock_guard guard(lock);
+  for (const auto &models : known)
+    if (models->in == in)
+      return models;
+  known.push_back(std::make_shared<attention_models>(
+      attention_models{in, attention_step(in), attention_textbook(in), attention_exact(in)}));
+  return known.back();
+}
 
 void attention_run::fill(const attention_inputs &in) {
   for (int i = 0; i <= 10; i++) {
@@ -14,9 +34,7 @@ void attention_run::fill(const attention_inputs &in) {
     std::vector<uint8_t> bytes = attention_tensor(in, name);
     p.write(name, bytes.data(), 0, bytes.size());
   }
-  step_ = attention_step(in);
-  exact_ = attention_exact(in);
-  textbook_ = attention_textbook(in);
+  models_ = models_of(in);
 }
 
 NRT_STATUS attention_run::run() {
@@ -48,19 +66,21 @@ int order_of(float value) {  // neighbours differ by 1
 
 attention_figures attention_run::figures() {
   std::vector<float> out = output();
+  const std::vector<float> &step = models_->step, &textbook = models_->textbook;
+  const std::vector<double> &exact = models_->exact;
   attention_figures f{};
   double largest_step = 0, largest_exact = 0, error = 0, total = 0;
   for (size_t i = 0; i < out.size(); i++) {
-    keep_largest(&largest_step, std::fabs(step_[i]));
-    keep_largest(&largest_exact, std::fabs(exact_[i]));
-    keep_largest(&f.step, std::fabs(double{out[i]} - step_[i]));
-    keep_largest(&f.exact, std::fabs(double{out[i]} - exact_[i]));
-    keep_largest(&f.textbook, std::fabs(double{out[i]} - textbook_[i]));
-    error += std::pow(double{out[i]} - exact_[i], 2);
-    total += std::pow(exact_[i], 2);
-    if (out[i] != step_[i]) {
+    keep_largest(&largest_step, std::fabs(step[i]));
+    keep_largest(&largest_exact, std::fabs(exact[i]));
+    keep_largest(&f.step, std::fabs(double{out[i]} - step[i]));
+    keep_largest(&f.exact, std::fabs(double{out[i]} - exact[i]));
+    keep_largest(&f.textbook, std::fabs(double{out[i]} - textbook[i]));
+    error += std::pow(double{out[i]} - exact[i], 2);
+    total += std::pow(exact[i], 2);
+    if (out[i] != step[i]) {
       f.differ++;
-      f.units = std::max(f.units, std::abs(order_of(out[i]) - order_of(step_[i])));
+      f.units = std::max(f.units, std::abs(order_of(out[i]) - order_of(step[i])));
     }
   }
   f.step /= largest_step;

@@ -14,6 +14,8 @@ struct attention_figures {
   int units;        // by how many bf16 units at most
 };
 
+struct attention_models;  // of the inputs, all three
+
 class attention_run {
  public:
   explicit attention_run(const std::vector<uint8_t> &file) : p(file) {}
@@ -30,6 +32,5 @@ class attention_run {
   program p;
 
  private:
-  std::vector<float> step_, textbook_;
-  std::vector<double> exact_;
+  std::shared_ptr<const attention_models> models_;
 };

@@ -15,6 +15,16 @@
 
 namespace {
 
+// Recipe A, and one of recipe B.
+const attention_inputs &recipe_a() {
+  static const attention_inputs in = attention_recipe_a();
+  return in;
+}
+const attention_inputs &recipe_b() {
+  static const attention_inputs in = attention_recipe_b(43);
+  return in;
+}
+
 struct outcome {
   NRT_STATUS load = NRT_SUCCESS, run = NRT_SUCCESS;
   attention_figures figures{};
@@ -46,7 +56,7 @@ class AttentionReadings : public testing::Test {
     return o;
   }
   outcome plant(const std::function<bool(isa_record &)> &edit, uint32_t changes,
-                const attention_inputs &in = attention_recipe_a()) {
+                const attention_inputs &in = recipe_a()) {
     uint32_t changed = 0;
     std::vector<uint8_t> edited = edit_records(file, edit, &changed);
     EXPECT_EQ(changed, changes);
@@ -70,7 +80,7 @@ TEST_F(AttentionReadings, TheFileAsItIs) {
   outcome o = plant([](isa_record &) { return false; }, 0);
   EXPECT_FALSE(out_of_window(o));
   // and with a device that is looked at after each record
-  o = try_out(file, attention_recipe_a(), [](mock_core_t *, uint32_t, const isa_record &) {});
+  o = try_out(file, recipe_a(), [](mock_core_t *, uint32_t, const isa_record &) {});
   EXPECT_FALSE(out_of_window(o));
 }
 
@@ -81,7 +91,7 @@ TEST_F(AttentionReadings, WeightColumnsMirrored) {
 
 // Every square stationary operand W[k, m] taken as W[m, k], the one of the transposes too.
 TEST_F(AttentionReadings, StationaryOperandTransposed) {
-  expect_figure(try_out(file, attention_recipe_a(), transpose_weights), 8.621e-3, 0.0006e-3);
+  expect_figure(try_out(file, recipe_a(), transpose_weights), 8.621e-3, 0.0006e-3);
 }
 
 TEST_F(AttentionReadings, SelectComparisons) {
@@ -163,7 +173,7 @@ TEST_F(AttentionReadings, ReduceByAdding) {
                                            r.op = ISA_ALU_ADD;
                                            return true;
                                          }),
-                    20, attention_recipe_b(43));
+                    20, recipe_b());
   EXPECT_EQ(o.run, NRT_SUCCESS);
   EXPECT_GT(o.figures.step, 2e-2);  // NaN counts as infinite
 }
@@ -175,7 +185,7 @@ TEST_F(AttentionReadings, StepZeroOfATransferAsDense) {
                                           r.src_step[0] = broadcast ? r.src_bytes : r.src_step[0];
                                           return broadcast;
                                         }),
-                    20, attention_recipe_b(43));
+                    20, recipe_b());
   EXPECT_TRUE(o.load != NRT_SUCCESS || o.run != NRT_SUCCESS || o.figures.step > 2e-2);
 }
 
@@ -201,7 +211,7 @@ TEST_F(AttentionReadings, StaticPatternsOutermostFirst) {
     members["sg00/DVE.json"].assign(text.begin(), text.end());
   });
   EXPECT_EQ(changed, 20u);
-  outcome o = try_out(edited, attention_recipe_b(43));
+  outcome o = try_out(edited, recipe_b());
   EXPECT_TRUE(o.load != NRT_SUCCESS || o.run != NRT_SUCCESS || o.figures.step > 2e-2);
 }
 
@@ -215,7 +225,7 @@ TEST_F(AttentionReadings, StaticBlocksAddOne) {
     text.replace(at, rings.size(), R"("num_queues": 1)");
     members["sg00/def.json"].assign(text.begin(), text.end());
   });
-  outcome o = try_out(edited, attention_recipe_b(43));
+  outcome o = try_out(edited, recipe_b());
   EXPECT_EQ(o.load, NRT_SUCCESS);
   EXPECT_EQ(o.run, NRT_TIMEOUT);
 }
@@ -224,11 +234,11 @@ TEST_F(AttentionReadings, StaticBlocksAddOne) {
 
 // Five matmuls use the weights of the one before.
 TEST_F(AttentionReadings, WeightsDoNotStay) {
-  EXPECT_TRUE(out_of_window(try_out(file, attention_recipe_a(), use_up_weights)));
+  EXPECT_TRUE(out_of_window(try_out(file, recipe_a(), use_up_weights)));
 }
 
 TEST_F(AttentionReadings, CountersOfEightBits) {
-  EXPECT_EQ(try_out(file, attention_recipe_a(), wrap_counters).run, NRT_TIMEOUT);
+  EXPECT_EQ(try_out(file, recipe_a(), wrap_counters).run, NRT_TIMEOUT);
 }
 
 // The update of a record is there only after the wait of the next one: DVE and ACT wait for their
@@ -252,7 +262,7 @@ TEST_F(AttentionReadings, UpdatesAfterTheNextWait) {
       out.push_back(late);
     records = out;
   });
-  EXPECT_EQ(try_out(edited, attention_recipe_a()).run, NRT_TIMEOUT);
+  EXPECT_EQ(try_out(edited, recipe_a()).run, NRT_TIMEOUT);
 }
 
 // --- what the device's figure does not see -------------------------------------------------------
@@ -274,7 +284,7 @@ TEST_F(AttentionReadings, CastTruncates) {
   EXPECT_FALSE(out_of_window(o));
   EXPECT_EQ(o.figures.differ, 625u);
   EXPECT_LE(o.figures.step, 1.0 / 128);  // a unit of the largest output is up to that
-  EXPECT_EQ(try_out(file, attention_recipe_a()).figures.differ, 0u);
+  EXPECT_EQ(try_out(file, recipe_a()).figures.differ, 0u);
 }
 
 // Softmax is the same whatever its running maximum is; the lanes are not.
@@ -297,7 +307,7 @@ TEST_F(AttentionReadings, ReduceByMinimum) {
     }
     records++;
   };
-  try_out(file, attention_recipe_b(43), look);
+  try_out(file, recipe_b(), look);
   EXPECT_EQ(records, 20u);
   EXPECT_EQ(other, 0u);
   uint32_t changed = 0;
@@ -309,7 +319,7 @@ TEST_F(AttentionReadings, ReduceByMinimum) {
                                                                   }),
                                              &changed);
   EXPECT_EQ(changed, 20u);
-  outcome o = try_out(edited, attention_recipe_b(43), look);
+  outcome o = try_out(edited, recipe_b(), look);
   EXPECT_LE(o.figures.step, 2e-2);
   EXPECT_EQ(other, 40u);  // two lanes each
 }
@@ -364,8 +374,8 @@ TEST_F(AttentionReadings, LanesDoNotShift) {
     return from != to;
   };
   uint32_t changed = 0;
-  outcome o = try_out(edit_records(file, for_opcode<isa_copy>(ISA_COPY, stay), &changed),
-                      attention_recipe_b(43));
+  outcome o =
+      try_out(edit_records(file, for_opcode<isa_copy>(ISA_COPY, stay), &changed), recipe_b());
   EXPECT_EQ(changed, 12u);
   EXPECT_TRUE(o.load != NRT_SUCCESS || o.run != NRT_SUCCESS || o.figures.step > 2e-2);
 
@@ -376,7 +386,7 @@ TEST_F(AttentionReadings, LanesDoNotShift) {
     session s;
     s.configure({.seed = 0, .strict = 1, .races = 0, .exact_functions = 0});
     attention_run a(right ? file : edited);
-    a.fill(attention_recipe_b(43));
+    a.fill(recipe_b());
     EXPECT_EQ(a.run(), NRT_SUCCESS);
     EXPECT_EQ(s.findings().empty(), right);
   }

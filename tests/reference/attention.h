@@ -15,6 +15,7 @@ struct attention_inputs {
   std::vector<uint16_t> wq, wk, wv;                // 1024, 512, 512 rows of 2048
   std::vector<uint16_t> k, v;                      // 4 heads, 640 positions, 128
   std::vector<uint16_t> q_norm, k_norm, cos, sin;  // 128 each
+  bool operator==(const attention_inputs &) const = default;
 };
 
 attention_inputs attention_recipe_a();
