@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/huge_pages.h"
+
 namespace {
 
 using simdjson::dom::element;
@@ -145,6 +147,15 @@ bool error_offset(std::string_view text, simdjson::error_code error, size_t *out
   return true;
 }
 
+// Allocates what the parser would allocate itself. It finds out whether there was memory for it.
+void hint_large_document(size_t bytes, simdjson::dom::document *out) {
+  if (bytes < HUGE_PAGES_MIN_BYTES || bytes > simdjson::SIMDJSON_MAXSIZE_BYTES ||
+      out->allocate(bytes))
+    return;
+  huge_pages_hint(out->tape.get(), bytes * sizeof(out->tape[0]));
+  huge_pages_hint(out->string_buf.get(), bytes);
+}
+
 }  // namespace
 
 std::string json_place::text() const {
@@ -160,8 +171,12 @@ std::string json_place::text() const {
 NRT_STATUS json_parse(std::span<const uint8_t> bytes, const json_place &place, json_document *out) {
   // No copy: members are followed by the bytes simdjson may read beyond the text.
   static_assert(NEFF_MEMBER_PADDING >= simdjson::SIMDJSON_PADDING);
-  simdjson::error_code error =
-      out->parser.parse(bytes.data(), bytes.size(), /*realloc_if_needed=*/false).get(out->root);
+  hint_large_document(bytes.size(), &out->document);
+  simdjson::dom::parser parser;  // its index of the text goes as soon as the document stands
+  simdjson::error_code error = parser
+                                   .parse_into_document(out->document, bytes.data(), bytes.size(),
+                                                        /*realloc_if_needed=*/false)
+                                   .get(out->root);
   if (!error)
     return NRT_SUCCESS;
   if (error == simdjson::MEMALLOC)

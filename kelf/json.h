@@ -65,9 +65,9 @@ class json_steps {
   NRT_STATUS first_ = NRT_SUCCESS;
 };
 
-// A parsed document. Not movable: elements point into the parser.
+// A parsed document. Not movable: elements point into it.
 struct json_document {
-  simdjson::dom::parser parser;
+  simdjson::dom::document document;
   simdjson::dom::element root;
 };
 

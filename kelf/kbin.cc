@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/checked.h"
+#include "base/huge_pages.h"
 
 const char *kbin_mr_type_name(kbin_mr_type_t type) {
   switch (type) {
@@ -120,8 +121,10 @@ kbin_mem_ref_set_t *kbin_mem_ref_set_alloc(uint32_t nmem) {
       !checked_add(bytes, sizeof(kbin_mem_ref_set_t), &bytes))
     return nullptr;
   auto *set = static_cast<kbin_mem_ref_set_t *>(calloc(1, bytes));
-  if (set)
-    set->nmem = nmem;
+  if (!set)
+    return nullptr;
+  huge_pages_hint(set, bytes);
+  set->nmem = nmem;
   return set;
 }
 

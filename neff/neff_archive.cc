@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/checked.h"
+#include "base/huge_pages.h"
 #include "neff/neff_inflate.h"
 #include "neff/neff_locale.h"
 
@@ -149,6 +150,7 @@ NRT_STATUS walk::read_data(const std::string &where, uint64_t size,
   std::unique_ptr<uint8_t[]> data(new (std::nothrow) uint8_t[size + NEFF_MEMBER_PADDING]);
   if (data == nullptr)
     return findings.add(NRT_RESOURCE, where, "no host memory for the member's {} bytes", size);
+  huge_pages_hint(data.get(), size);
   uint64_t done = 0;
   while (done < size) {
     la_ssize_t got = archive_read_data(archive.get(), data.get() + done, size - done);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "base/checked.h"
 #include "base/env.h"
 #include "base/finding.h"
+#include "base/huge_pages.h"
 #include "base/nlog.h"
 
 TEST(Checked, RefusesWhereArithmeticWraps) {
@@ -182,4 +184,47 @@ TEST(Log, HeldErrorsAreWrittenOnceByWhoeverReleasesThem) {
   nlog_set_hook(nullptr, nullptr);
   EXPECT_EQ(seen, "first 1");
   EXPECT_EQ(nlog_thread_error_count(), before + 1);
+}
+
+namespace {
+
+// Whether the kernel was told so about the mapping that holds `address`.
+bool hinted(const void *address) {
+  auto wanted = reinterpret_cast<uintptr_t>(address);
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin, end;
+    if (sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      inside = begin <= wanted && wanted < end;
+    else if (inside && line.starts_with("VmFlags:"))
+      return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST(HugePages, AHintIsAboutTheInsideOfALargeBlock) {
+  if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0)
+    GTEST_SKIP() << "this kernel has no transparent huge pages";
+  constexpr size_t kHuge = size_t{2} << 20, kPage = 4096;
+  // From one page before a boundary to one page behind one.
+  constexpr size_t kMapped = HUGE_PAGES_MIN_BYTES + 4 * kHuge;
+  auto *mapped = static_cast<char *>(
+      mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto at = reinterpret_cast<uintptr_t>(mapped);
+  char *boundary = mapped + ((at + kPage + kHuge - 1) / kHuge * kHuge - at);
+  char *block = boundary - kPage;
+  size_t bytes = HUGE_PAGES_MIN_BYTES + kHuge + 2 * kPage;
+
+  huge_pages_hint(block, HUGE_PAGES_MIN_BYTES - 1);
+  EXPECT_FALSE(hinted(boundary));
+  huge_pages_hint(block, bytes);
+  EXPECT_FALSE(hinted(block));
+  EXPECT_TRUE(hinted(boundary));
+  EXPECT_TRUE(hinted(block + bytes - 2 * kPage));
+  EXPECT_FALSE(hinted(block + bytes - 1));
+  munmap(mapped, kMapped);
 }
