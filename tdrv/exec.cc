@@ -84,6 +84,16 @@ void exec_names_update(exec_unit_t *unit, uint32_t k) {
 
 namespace {
 
+// The names the device has are no longer those of the loaded models. Checks may name a place at any
+// time; a core's own report is asked for, and the names are told before it is. Lock held.
+void models_changed(exec_unit_t *unit, uint32_t k) {
+  const physical_core_t &pcore = unit->cores[k].tpb->pcore;
+  if (hal_exec_checks(pcore.device))
+    exec_names_update(unit, k);
+  else
+    (void)hal_exec_names(pcore.device, pcore.nc_id, nullptr, 0);
+}
+
 void enlist(exec_model_t *model) {
   exec_unit_t *unit = model->unit;
   exec_unit_guard guard(unit);
@@ -92,7 +102,7 @@ void enlist(exec_model_t *model) {
     model->next->prev = model;
   unit->models = model;
   for (uint32_t k = 0; k < model->num_programs; ++k)
-    exec_names_update(unit, k);
+    models_changed(unit, k);
 }
 
 void delist(exec_model_t *model) {
@@ -109,7 +119,7 @@ void delist(exec_model_t *model) {
   if (unit->posted == model)
     unit->posted = nullptr;
   for (uint32_t k = 0; k < model->num_programs; ++k)
-    exec_names_update(unit, k);
+    models_changed(unit, k);
 }
 
 NRT_STATUS stage(exec_model_t *model) {

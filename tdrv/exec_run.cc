@@ -164,8 +164,11 @@ void tell_missing(const exec_model_t *model, uint32_t k) {
 }
 
 // Nothing can come any more: the device's own report.
-void tell_stalled(exec_failure_t *failure, const exec_core_t *core) {
+void tell_stalled(exec_unit_t *unit, uint32_t k) {
+  exec_failure_t *failure = &unit->failure;
+  const exec_core_t *core = &unit->cores[k];
   char report[2048];
+  exec_names_update(unit, k);
   hal_core_report(core->tpb->pcore.device, core->tpb->pcore.nc_id, report, sizeof(report));
   exec_failure_line(failure, "{}: deadlock, nothing can move", core_name_t(core).text);
   std::string_view lines(report);
@@ -199,7 +202,7 @@ wait_result_t wait_for_core(const exec_model_t *model, uint32_t k) {
     }
     if (state != HAL_CORE_BUSY && !unit->full_timeout) {
       if (state == HAL_CORE_STALLED)
-        tell_stalled(&unit->failure, core);
+        tell_stalled(unit, k);
       tell_missing(model, k);
       return WAIT_OVER;
     }
@@ -220,7 +223,7 @@ wait_result_t wait_for_core(const exec_model_t *model, uint32_t k) {
       exec_failure_line(&unit->failure, "{}: no progress for {} s (NEURON_RT_EXEC_TIMEOUT)",
                         core_name_t(core).text, unit->timeout_ns / kNsPerSecond);
       if (state == HAL_CORE_STALLED)
-        tell_stalled(&unit->failure, core);
+        tell_stalled(unit, k);
       tell_missing(model, k);
       return WAIT_LATE;
     } else if (state != HAL_CORE_BUSY) {

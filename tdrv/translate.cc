@@ -428,7 +428,7 @@ NRT_STATUS translate_find_table(const vtpb_info_shared_t *info, uint32_t subgrap
   const vtpb_info_shared_mr_set_t *set = &info->mr_sets[subgraph];
   const kbin_mem_ref_set_t *records = set->kbin->mem_ref_set;
   *out = nullptr;
-  for (uint32_t i = 0; i < records->nmem; ++i) {
+  for (uint32_t i = 0; set->tables.count != 0 && i < records->nmem; ++i) {
     if (records->mem[i].mr_type != MR_PTR_TABLE)
       continue;
     if (*out != nullptr) {

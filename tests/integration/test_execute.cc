@@ -223,6 +223,7 @@ TEST_F(Stuck, ADeadlockIsToldAtOnceAndOtherModelsRun) {
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_THAT(errors[0],
               AllOf(HasSubstr("deadlock"), HasSubstr("semaphore 24"), HasSubstr("99"),
+                    HasSubstr("pe slot 2 EVENT_SEMAPHORE"), HasSubstr("dve postamble slot 1"),
                     HasSubstr("PE has not reported its end"), Not(HasSubstr("no progress"))));
   EXPECT_TRUE(b.right(2));
   *wait = was;
