@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/isa_table.h"
 
+#include <bit>
 #include <cstring>
 
 #include "isa/isa_fields.h"
@@ -312,8 +313,9 @@ finding_t check_record(const isa_record *record, isa_engine_t engine, isa_form_t
       covered |= ((1ull << field.size) - 1) << field.offset;
     }
   }
-  for (uint32_t i = 0; i < ISA_RECORD_BYTES; i++) {
-    if (!(covered >> i & 1) && bytes_of(record)[i] != 0)
+  for (uint64_t rest = ~covered; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<uint32_t>(std::countr_zero(rest));
+    if (bytes_of(record)[i] != 0)
       return {"byte without a field is not zero", i};
   }
   return check_whole(record, engine);
