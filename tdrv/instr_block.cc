@@ -89,12 +89,6 @@ void instr_append(instr_block_t *block, const void *record) {
   memcpy(&block->records[block->count++], record, ISA_RECORD_BYTES);
 }
 
-void instr_append_all(instr_block_t *block, const instr_block_t *other) {
-  for (uint32_t i = 0; i < other->count; ++i)
-    instr_append(block, &other->records[i]);
-  block->failed = block->failed || other->failed;
-}
-
 isa_header instr_header(isa_opcode_t opcode) {
   isa_header h = {};
   h.opcode = opcode;

@@ -20,7 +20,6 @@ void instr_block_free(instr_block_t *block);
 NRT_STATUS instr_block_status(const instr_block_t *block);
 
 void instr_append(instr_block_t *block, const void *record);  // 64 bytes
-void instr_append_all(instr_block_t *block, const instr_block_t *other);
 isa_header instr_header(isa_opcode_t opcode);
 
 void instr_drain(instr_block_t *block);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tdrv/program.h"
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 
+#include "base/checked.h"
 #include "base/nlog.h"
 #include "isa/project.h"
 #include "tdrv/act_tables.h"
@@ -133,16 +135,24 @@ NRT_STATUS take_patches(const program_t *program, const translated_t *translated
   return NRT_SUCCESS;
 }
 
-NRT_STATUS upload_image(program_t *program, isa_engine_t engine, const instr_block_t *block) {
+// Preamble, program and postamble: put together in device memory, not before.
+using image_parts_t = std::array<const instr_block_t *, 3>;
+
+NRT_STATUS upload_image(program_t *program, isa_engine_t engine, const image_parts_t &parts) {
   program_image_t *image = &program->images[engine];
-  size_t bytes = size_t{block->count} * ISA_RECORD_BYTES;
+  uint32_t slots = 0;
+  for (const instr_block_t *part : parts)
+    if (!checked_add(slots, part->count, &slots))
+      return host_memory_failure(program);
   NRT_STATUS status =
-      allocate(program, bytes, kImageAlignment, image_usage(engine),
+      allocate(program, size_t{slots} * ISA_RECORD_BYTES, kImageAlignment, image_usage(engine),
                kbin_engine_name(static_cast<al_hal_tpb_eng_type>(engine)), &image->mem);
   if (status != NRT_SUCCESS)
     return status;
   image->pa = dmem_get_pa(image->mem);
-  image->slots = block->count;
+  image->slots = slots;
+  image->main_first = parts[0]->count;
+  image->main_slots = parts[1]->count;
   for (uint32_t i = 0; i < program->refs.count; ++i) {
     io_ref_t *ref = &program->refs.items[i];
     if (ref->mem != nullptr || ref->engine != engine)
@@ -150,7 +160,14 @@ NRT_STATUS upload_image(program_t *program, isa_engine_t engine, const instr_blo
     ref->mem = image->mem;
     ref->at += uint64_t{image->main_first} * ISA_RECORD_BYTES;
   }
-  return dmem_buf_copyin(image->mem, block->records, 0, bytes);
+  size_t offset = 0;
+  for (const instr_block_t *part : parts) {
+    size_t bytes = size_t{part->count} * ISA_RECORD_BYTES;
+    if (status == NRT_SUCCESS && bytes != 0)
+      status = dmem_buf_copyin(image->mem, part->records, offset, bytes);
+    offset += bytes;
+  }
+  return status;
 }
 
 wrapper_t wrapper_of(const program_t *program, const program_core_t *core, isa_engine_t engine) {
@@ -177,20 +194,20 @@ NRT_STATUS stage_engine(program_t *program, const program_core_t *core,
   translated_t translated;
   NRT_STATUS status = translate_stream(&translate, engine, &translated);
   wrapper_t wrapper = wrapper_of(program, core, type);
-  instr_block_t block = {};
+  instr_block_t preamble = {}, postamble = {};
   if (status == NRT_SUCCESS) {
-    wrapper_preamble(&wrapper, &block);
-    image->main_first = block.count;
-    image->main_slots = translated.main.count;
-    instr_append_all(&block, &translated.main);
-    wrapper_postamble(&wrapper, &block);
-    status = instr_block_status(&block);
+    wrapper_preamble(&wrapper, &preamble);
+    wrapper_postamble(&wrapper, &postamble);
+    status = instr_block_status(&preamble);
   }
   if (status == NRT_SUCCESS)
-    status = upload_image(program, type, &block);
+    status = instr_block_status(&postamble);
+  if (status == NRT_SUCCESS)
+    status = upload_image(program, type, {&preamble, &translated.main, &postamble});
   if (status == NRT_SUCCESS)
     status = take_patches(program, &translated, image);
-  instr_block_free(&block);
+  instr_block_free(&preamble);
+  instr_block_free(&postamble);
   translated_free(&translated);
   return status;
 }

@@ -455,7 +455,9 @@ NRT_STATUS translate_stream(const translate_t *translate, const kbin_engine_t *e
   if (status != NRT_SUCCESS)
     return status;
   stream.first = static_cast<uint32_t *>(calloc(size_t{stream.slots} + 1, sizeof(uint32_t)));
-  if (stream.first == nullptr) {
+  // Most slots become one record.
+  if (stream.first == nullptr || !grow(&out->main.records, &out->main.capacity, stream.slots)) {
+    free(stream.first);
     NLOG_ERROR(NLOG_TDRV, "no host memory to translate {} instructions", stream.slots);
     return NRT_RESOURCE;
   }
