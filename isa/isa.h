@@ -5,11 +5,13 @@
 // All records are little endian; bytes that no field covers are zero.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 constexpr uint32_t ISA_RECORD_BYTES = 64;
-constexpr uint32_t ISA_HEADER_WORDS = 0x10;  // byte 1 of most records: length in 32-bit words
+constexpr uint32_t ISA_HEADER_WORDS = 0x10;     // byte 1 of most records: length in 32-bit words
+constexpr uint32_t ISA_GENERAL_REGISTERS = 64;  // of an engine; the numbers above are special ones
 
 // Engines, in the order of al_hal_tpb_eng_type.
 enum isa_engine_t : uint32_t {
@@ -239,6 +241,16 @@ struct isa_record {
   uint8_t bytes[52];
 };
 
+// Row and column groups of the PE array: a bit per quarter.
+constexpr uint32_t ISA_PE_QUARTER = 32;
+constexpr uint32_t ISA_PE_MOVING = 512;                 // elements of the moving operand per lane
+constexpr uint32_t isa_pe_group_first(uint8_t group) {  // row or column; a group has a bit set
+  return static_cast<uint32_t>(std::countr_zero(group)) * ISA_PE_QUARTER;
+}
+constexpr uint32_t isa_pe_group_size(uint8_t group) {
+  return static_cast<uint32_t>(std::popcount(group)) * ISA_PE_QUARTER;
+}
+
 struct isa_ldweights {  // 01
   isa_header h;
   uint32_t zero12;
@@ -295,6 +307,17 @@ struct isa_activate {  // 21
   uint32_t extra;
   isa_pattern3 dst;
 };
+
+// Leaky and parametric relu, derivative of leaky relu: `extra` is their slope.
+enum isa_function_t : uint8_t {
+  ISA_FUNCTION_LEAKY_RELU = 3,
+  ISA_FUNCTION_PARAMETRIC_RELU = 4,
+  ISA_FUNCTION_LEAKY_DERIVATIVE = 13,
+};
+constexpr bool isa_activate_has_slope(uint8_t function) {
+  return function == ISA_FUNCTION_LEAKY_RELU || function == ISA_FUNCTION_PARAMETRIC_RELU ||
+         function == ISA_FUNCTION_LEAKY_DERIVATIVE;
+}
 
 struct isa_act_table_load {  // 23
   isa_header h;
@@ -509,6 +532,9 @@ struct isa_dma {  // D4 and, with device addresses, B8
   uint16_t dst_bytes;
   uint8_t src_dtype, dst_dtype;
 };
+constexpr uint32_t isa_dma_row_bytes(uint16_t field) {
+  return field == 0 ? 65536 : field;
+}
 constexpr uint8_t ISA_DMA_BOUND_VALID = 0x80, ISA_DMA_BOUND_SKIP = 0x40,
                   ISA_DMA_BOUND_REGISTER = 0x3F;
 

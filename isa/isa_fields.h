@@ -9,6 +9,12 @@
 
 #include "isa/isa.h"
 
+// What is wrong with a record: static text, nullptr for nothing, and at which byte.
+struct isa_finding_t {
+  const char *text = nullptr;
+  uint32_t offset = 0;
+};
+
 enum isa_kind_t : uint8_t {
   ISA_KIND_NUMBER,      // unsigned, from `low` to `high`
   ISA_KIND_SIGNED,      // signed, any value

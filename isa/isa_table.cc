@@ -8,11 +8,7 @@
 
 namespace {
 
-// What is wrong with a record: static text, nullptr for nothing, and where.
-struct finding_t {
-  const char *text = nullptr;
-  uint32_t offset = 0;
-};
+using finding_t = isa_finding_t;
 
 template <typename T>
 const T *as(const isa_record *record) {
@@ -43,7 +39,9 @@ const char *check_addr4(uint32_t addr4, isa_space_t space, isa_engine_t engine) 
   if (addr4 & ISA_ADDR4_INDIRECT)
     return "indirect address";
   if (addr4 & ISA_ADDR4_REGISTER)
-    return (addr4 & ISA_ADDR4_ADDRESS) < 64 ? nullptr : "register number above 63 in an address";
+    return (addr4 & ISA_ADDR4_ADDRESS) < ISA_GENERAL_REGISTERS
+               ? nullptr
+               : "register number above 63 in an address";
   if ((addr4 & ISA_ADDR4_ADDRESS) >= 2 * ISA_PSUM_BASE)
     return "address bits 28 to 26";
   const bool psum = isa_addr4_is_psum(addr4);
@@ -96,8 +94,9 @@ finding_t check_addr8(const isa_record *record, const isa_field_t &field, isa_fo
       break;
     case ISA_ADDR8_TABLE_REGISTER:
       if (moves)
-        return a.offset < 64 ? finding_t{}
-                             : finding_t{"register number above 63 in an address", field.offset};
+        return a.offset < ISA_GENERAL_REGISTERS
+                   ? finding_t{}
+                   : finding_t{"register number above 63 in an address", field.offset};
       break;
     default:
       break;

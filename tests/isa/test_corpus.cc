@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "isa/isa_modes.h"
 #include "tests/isa/assemble.h"
 #include "tests/isa/corpus.h"
 
@@ -52,6 +53,9 @@ TEST_F(IsaCorpus, EveryRecordPassesAndEveryOtherByteIsRefused) {
         for (isa_record record : records(engine)) {
           uint32_t offset = 0;
           const char *text = isa_check(&record, type, ISA_FORM_NEFF, &offset);
+          ASSERT_EQ(text, nullptr) << name << " " << engine.instr_member << " slot " << slot
+                                   << " byte " << offset << ": " << text;
+          text = isa_modes_check(&record, &offset);
           ASSERT_EQ(text, nullptr) << name << " " << engine.instr_member << " slot " << slot
                                    << " byte " << offset << ": " << text;
           // The many records of an opcode are alike: all bytes of some, one byte of the rest.
