@@ -10,7 +10,6 @@
 
 namespace {
 
-constexpr uint8_t kLeakyRelu = 3, kParametricRelu = 4, kLeakyDerivative = 13;
 constexpr float kSlope = 0.01f;  // of the leaky forms, unless the record gives one
 
 // How f is evaluated.
@@ -28,15 +27,9 @@ void evaluate(const function_t &f, const float *in, size_t n, float *out) {
     mock_act_exact(f.id, f.slope, in, n, out);
 }
 
-const char *find_slope(const isa_activate &r, function_t *f) {
-  f->slope = kSlope;
-  if (r.function != kLeakyRelu && r.function != kParametricRelu && r.function != kLeakyDerivative)
-    return nullptr;
-  if (r.immediate_source != ISA_SOURCE_IMMEDIATE)
-    return "ACTIVATE: slope behind a pointer";
-  if (r.extra != 0 || r.function == kParametricRelu)
-    f->slope = std::bit_cast<float>(r.extra);
-  return nullptr;
+float slope_of(const isa_activate &r) {
+  const bool given = r.extra != 0 || r.function == ISA_FUNCTION_PARAMETRIC_RELU;
+  return isa_activate_has_slope(r.function) && given ? std::bit_cast<float>(r.extra) : kSlope;
 }
 
 const char *find_function(const mock_compute_t *compute, const isa_activate &r, function_t *f) {
@@ -46,8 +39,7 @@ const char *find_function(const mock_compute_t *compute, const isa_activate &r, 
   f->tables = resident ? mock_act_find(f->act, r.function) : nullptr;
   if (resident && f->tables == nullptr)
     return "ACTIVATE: the function is not in the resident set of activation tables";
-  if (const char *wrong = find_slope(r, f))
-    return wrong;
+  f->slope = slope_of(r);
   if (compute->exact_functions) {
     f->tables = nullptr;
     return mock_act_exact(r.function, 0, nullptr, 0, nullptr)
@@ -64,16 +56,6 @@ const char *find_function(const mock_compute_t *compute, const isa_activate &r, 
   return nullptr;
 }
 
-const char *check(const isa_activate &r) {
-  if (r.accumulator != 0)
-    return "accumulators are not implemented";
-  if (r.scale_source > ISA_SOURCE_POINTER)
-    return "ACTIVATE: scale is neither immediate nor behind a pointer";
-  if (r.bias_source > ISA_BIAS_IMMEDIATE)
-    return "ACTIVATE: bias is neither immediate nor behind a pointer";
-  return nullptr;
-}
-
 }  // namespace
 
 const char *mock_activate(const mock_compute_t *compute, const isa_record *record) {
@@ -82,9 +64,7 @@ const char *mock_activate(const mock_compute_t *compute, const isa_record *recor
   mock_pattern_t src = mock_pattern_of(r.src, r.in_bias_dtype & 0xF);
   mock_pattern_t dst = mock_pattern_of(r.dst, r.out_dtype);
   function_t f;
-  const char *wrong = check(r);
-  if (wrong == nullptr)
-    wrong = find_function(compute, r, &f);
+  const char *wrong = find_function(compute, r, &f);
   if (wrong == nullptr)
     wrong = mock_lanes_check(&src, &dst);
   if (wrong != nullptr)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records that compute, as pure functions on the memory of one core: no scheduling, no waits, no
-// updates, no device memory. The sequencer has checked the record (isa_check), turned register
-// operands into immediate ones and found every operand inside SBUF or PSUM (isa_operand_range).
+// updates, no device memory. The sequencer has turned register operands into immediate ones,
+// checked the record (isa_check, isa_modes_check) and found every operand inside SBUF or PSUM
+// (isa_operand_range).
 #pragma once
 
 #include <cstdint>

@@ -18,10 +18,6 @@ struct mock_dge_t {
   const uint32_t *registers;  // of the engine, PROJECT_REGISTERS of them
 };
 
-// Transfers of more bytes are refused: a row count and a row size of 16 bits each, twice, would
-// keep an engine busy for days.
-constexpr uint64_t MOCK_DGE_BYTES_MAX = 1ull << 32;
-
 struct mock_dge_side_t {
   mock_rows_t rows;
   uint8_t dtype;
@@ -50,8 +46,8 @@ struct mock_dge_fault_t {
   const char *text;  // static
 };
 
-// Reads the addresses, checks bounds and shapes. False: refused, *fault says why, nothing happens
-// to memory.
+// Reads the addresses, checks bounds. The record has passed isa_check and isa_modes_check. False:
+// refused, *fault says why, nothing happens to memory.
 bool mock_dge_issue(const mock_dge_t *dge, const isa_dma *record, mock_transfer_t *out,
                     mock_dge_fault_t *fault);
 

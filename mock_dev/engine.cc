@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "isa/isa_modes.h"
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/kernel_log.h"
 #include "mock_dev/notify.h"
@@ -37,13 +38,19 @@ const uint8_t *fetch(mock_core_t *core, mock_engine_run_t *run, uint64_t pc) {
   return bytes;
 }
 
+// Strictly as isa/ knows the record, and only what runs. What executes relies on both.
+const char *well_formed(const isa_record *record, isa_engine_t engine) {
+  const char *why = isa_check(record, engine, ISA_FORM_IMAGE, nullptr);
+  return why != nullptr ? why : isa_modes_check(record, nullptr);
+}
+
 // A record that is the same as last time needs no second look.
 const char *check(mock_engine_run_t *run, isa_engine_t engine, uint64_t pc,
                   const isa_record *record) {
   isa_record *seen = &run->checked[pc / ISA_RECORD_BYTES % MOCK_ENGINE_CHECKED];
   if (seen->h.opcode != 0 && memcmp(seen, record, sizeof(*record)) == 0)
     return nullptr;
-  const char *why = isa_check(record, engine, ISA_FORM_IMAGE, nullptr);
+  const char *why = well_formed(record, engine);
   if (why == nullptr)
     *seen = *record;
   return why;
@@ -62,7 +69,10 @@ const char *compute(mock_exec_record_t *x) {
   mock_compute_fn fn = mock_compute_find(x->record->h.opcode);
   if (fn == nullptr)
     return "opcode not implemented";
-  const char *why = mock_engine_resolve(x->arch, x->record);
+  bool changed;
+  const char *why = mock_engine_resolve(x->arch, x->record, &changed);
+  if (why == nullptr && changed)
+    why = well_formed(x->record, x->engine);
   if (why != nullptr)
     return why;
   isa_operand_t operands[ISA_MAX_OPERANDS];

@@ -71,8 +71,9 @@ void mock_core_semaphore(mock_core_t *core, uint64_t window, uint32_t index, uin
 void mock_core_transfer_finish(mock_core_t *core, uint32_t n);
 void mock_core_transfers_drop(mock_core_t *core);
 
-// Register operands of a computing record become immediate ones in *record (engine_address.cc).
-const char *mock_engine_resolve(const mock_engine_t *arch, isa_record *record);
+// Register operands of a computing record become immediate ones in *record (engine_address.cc);
+// *changed: it has some.
+const char *mock_engine_resolve(const mock_engine_t *arch, isa_record *record, bool *changed);
 
 inline void mock_count(uint64_t *counter, uint64_t n) {
   __atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);  // one thread writes

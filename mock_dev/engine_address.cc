@@ -9,7 +9,6 @@
 namespace {
 
 constexpr uint32_t MAX_ADDRESSES = 4;
-constexpr uint32_t GENERAL_REGISTERS = 64;
 
 // Offsets of the ADDR4 words of a record; how many.
 uint32_t addresses_of(const isa_record *record, uint32_t at[MAX_ADDRESSES]) {
@@ -72,27 +71,21 @@ uint32_t addresses_of(const isa_record *record, uint32_t at[MAX_ADDRESSES]) {
 
 }  // namespace
 
-const char *mock_engine_resolve(const mock_engine_t *arch, isa_record *record) {
-  constexpr uint32_t MARKERS = ISA_ADDR4_INDIRECT | ISA_ADDR4_SHAPE_REGISTER | ISA_ADDR4_REGISTER;
+const char *mock_engine_resolve(const mock_engine_t *arch, isa_record *record, bool *changed) {
+  *changed = false;
   uint32_t at[MAX_ADDRESSES];
   uint32_t count = addresses_of(record, at);
   for (uint32_t i = 0; i < count; ++i) {
     uint8_t *field = reinterpret_cast<uint8_t *>(record) + at[i];
     uint32_t addr4;
     memcpy(&addr4, field, sizeof(addr4));
-    if ((addr4 & MARKERS) == 0)
+    if ((addr4 & ISA_ADDR4_REGISTER) == 0)
       continue;
-    if ((addr4 & ISA_ADDR4_INDIRECT) != 0)
-      return "indirect operand is not implemented";
-    if ((addr4 & ISA_ADDR4_SHAPE_REGISTER) != 0)
-      return "operand with its shape in registers is not implemented";
-    uint32_t n = addr4 & ~ISA_ADDR4_REGISTER;
-    if (n >= GENERAL_REGISTERS)
-      return "operand's register number above 63";
-    addr4 = arch->registers[n];
+    addr4 = arch->registers[addr4 & ISA_ADDR4_ADDRESS];
     if ((addr4 & ~ISA_ADDR4_ADDRESS) != 0)
       return "register does not hold an engine address";
     memcpy(field, &addr4, sizeof(addr4));
+    *changed = true;
   }
   return nullptr;
 }

@@ -13,7 +13,8 @@ constexpr size_t MOCK_LANE_CHUNK = 2048;  // elements
 // No byte between the first and the last of one pattern is the other's.
 bool mock_lanes_apart(const mock_pattern_t *a, const mock_pattern_t *b);
 
-// nullptr when elements can go from `src` to `dst`; else why not, static text.
+// nullptr when elements can go from `src` to `dst`, which have equally many; else why not, static
+// text.
 const char *mock_lanes_check(const mock_pattern_t *src, const mock_pattern_t *dst);
 
 // Elements [first, first + n) of a lane as fp32: where they are, when they stand there like that,

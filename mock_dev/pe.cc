@@ -17,53 +17,9 @@ struct area_t {
   uint32_t row, rows, column, columns;
 };
 
-// Row or column group to its first row or column: quarters, or runs of them.
-const char *place(uint8_t group, uint32_t count, uint32_t *first) {
-  if (group != 0xF && group != 0x3 && group != 0xC && std::popcount(group) != 1)
-    return "no such row or column group";
-  *first = static_cast<uint32_t>(std::countr_zero(group)) * MOCK_PE_QUARTER;
-  if (count == 0 || count > static_cast<uint32_t>(std::popcount(group)) * MOCK_PE_QUARTER)
-    return "more rows or columns than the group has";
-  return nullptr;
-}
-
 template <typename RECORD>  // isa_ldweights, isa_matmul
-const char *check(const RECORD &r, area_t *area) {
-  switch (r.dtype) {
-    case ISA_DTYPE_UINT8:
-      if (r.quant_offset[0] != 0 || r.quant_offset[1] != 0)
-        return "quantisation offsets are not implemented";
-      break;
-    case ISA_DTYPE_FP32:
-      if (r.fp32_mode == 0)
-        return "fp32 operand without an fp32 mode";
-      break;
-    case ISA_DTYPE_BF16:
-    case ISA_DTYPE_FP16:
-    case ISA_DTYPE_FP32R:
-    case ISA_DTYPE_FP8E3:
-    case ISA_DTYPE_FP8E4:
-    case ISA_DTYPE_FP8E5:
-      break;
-    default:
-      return "type the PE array does not take";
-  }
-  if (r.fp32_mode > 3)
-    return "no such fp32 mode";
-  if (r.transpose > 1)
-    return "no such transpose mode";
-  if (r.performance != 0)
-    return "performance modes are not implemented";
-  if (r.row_group == 0 || r.column_group == 0)
-    return "no row or column group";
-  area->rows = r.rows;
-  area->columns = r.columns;
-  const char *why = place(r.row_group, r.rows, &area->row);
-  if (why == nullptr)
-    why = place(r.column_group, r.columns, &area->column);
-  if (why == nullptr && (r.src.addr4 & ISA_ADDR4_ADDRESS) / ISA_SBUF_PITCH != area->row)
-    why = "source starts at another partition than its row group";
-  return why;
+area_t area_of(const RECORD &r) {
+  return {isa_pe_group_first(r.row_group), r.rows, isa_pe_group_first(r.column_group), r.columns};
 }
 
 // The last element first: storing its elements in this order leaves column 0 first.
@@ -300,21 +256,6 @@ const char *check_weights(const mock_pe_t *pe, const isa_matmul &r, const area_t
   return why;
 }
 
-const char *check_matmul(const mock_pe_t *pe, const isa_matmul &r, const product_t &p) {
-  if (r.out_dtype != ISA_DTYPE_INVALID && r.out_dtype != ISA_DTYPE_FP32)
-    return "output types other than fp32 are not implemented";
-  if (p.moving.total == 0 || p.moving.total > MOCK_PE_MOVING)
-    return "more than 512 moving elements per lane, or none";
-  if (p.dst.total != p.moving.total)
-    return "destination and moving operand differ in elements";
-  if (!isa_addr4_is_psum(r.dst.addr4))
-    return "destination outside PSUM";
-  uint32_t partition = ((r.dst.addr4 & ISA_ADDR4_ADDRESS) - ISA_PSUM_BASE) / ISA_PSUM_PITCH;
-  if (partition != p.area.column)
-    return "destination starts at another partition than its column group";
-  return check_weights(pe, r, p.area);
-}
-
 uint8_t dst_dtype(const isa_matmul &r) {
   if (r.transpose != 0)
     return r.dtype;
@@ -327,13 +268,8 @@ const char *mock_pe_ldweights(const mock_compute_t *compute, const isa_record *r
   isa_ldweights r;
   static_assert(sizeof r == sizeof *record);
   memcpy(&r, record, sizeof r);
-  area_t area{};
-  const char *why = check(r, &area);
-  if (why != nullptr)
-    return why;
+  const area_t area = area_of(r);
   mock_pattern_t p = mock_pattern_of(r.src, r.dtype);
-  if (p.total != r.columns)
-    return "elements per lane differ from the columns";
   reverse(&p);
   mock_pe_t *pe = compute->pe;
   for_tiles(area, [&](uint32_t row, uint32_t column, uint32_t rows, uint32_t columns) {
@@ -369,14 +305,12 @@ const char *mock_pe_matmul(const mock_compute_t *compute, const isa_record *reco
   p.window = compute->window;
   p.fp32_mode = r.fp32_mode, p.transpose = r.transpose;
   p.begin = (r.flags & ISA_MATMUL_BEGIN) != 0;
-  const char *why = check(r, &p.area);
+  p.area = area_of(r);
+  const char *why = check_weights(p.pe, r, p.area);
   if (why != nullptr)
     return why;
   p.moving = mock_pattern_of(r.src, r.dtype);
   p.dst = mock_pattern_of(r.dst, dst_dtype(r));
-  why = check_matmul(p.pe, r, p);
-  if (why != nullptr)
-    return why;
   if (r.transpose != 0) {
     int32_t state[MOCK_PE_MOVING];
     std::fill(state, state + MOCK_PE_MOVING, MOCK_ONE_HOT_EMPTY);

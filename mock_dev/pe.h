@@ -6,10 +6,10 @@
 #include "mock_dev/compute.h"
 #include "mock_dev/gemm.h"
 
-constexpr uint32_t MOCK_PE_ROWS = 128;     // K: contracted
-constexpr uint32_t MOCK_PE_COLUMNS = 128;  // M: destination lanes
-constexpr uint32_t MOCK_PE_MOVING = 512;   // N: elements of the moving operand per lane
-constexpr uint32_t MOCK_PE_QUARTER = 32;   // row and column groups are made of quarters
+constexpr uint32_t MOCK_PE_ROWS = 128;                // K: contracted
+constexpr uint32_t MOCK_PE_COLUMNS = 128;             // M: destination lanes
+constexpr uint32_t MOCK_PE_MOVING = ISA_PE_MOVING;    // N: elements of the moving operand per lane
+constexpr uint32_t MOCK_PE_QUARTER = ISA_PE_QUARTER;  // row and column groups are made of quarters
 constexpr uint32_t MOCK_PE_QUARTERS = 4;
 
 // A quarter of a quarter: what one LDWEIGHTS has put there. Rows 0: nothing yet.
@@ -35,7 +35,6 @@ struct mock_pe_t {
       64) float moving[MOCK_PE_MOVING / MOCK_GEMM_COLUMNS][MOCK_PE_ROWS * MOCK_GEMM_COLUMNS + 16];
 };
 
-// 01 and 02, as mock_compute_fn. Refused: performance modes, quantisation offsets of uint8, output
-// types other than fp32, operands that do not fit their row and column group or the weights.
+// 01 and 02, as mock_compute_fn. Refused: a MATMUL that does not fit the weights that are there.
 const char *mock_pe_ldweights(const mock_compute_t *compute, const isa_record *record);
 const char *mock_pe_matmul(const mock_compute_t *compute, const isa_record *record);

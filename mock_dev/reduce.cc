@@ -68,17 +68,9 @@ const char *prepare(const isa_copy &r, reduction_t *out) {
   out->dst = mock_pattern_of(r.dst, r.out_dtype);
   out->fold = mock_alu_fold_find(r.op);
   out->negate = r.negate != 0;
-  if (out->fold == nullptr)
-    return "TENSOR_REDUCE: operation other than add, multiply, max, min";
-  if (r.dimension < 2 || r.dimension > 5)
-    return "TENSOR_REDUCE: dimension is not X to XYZW";
-  if (r.mask_enable != 0)
-    return "TENSOR_REDUCE: masks are not implemented";
   out->group = 1;
   for (int d = 0; d < r.dimension - 1; d++)
     out->group *= r.src.count[d];
-  if (out->dst.total * out->group != out->src.total)
-    return "TENSOR_REDUCE: the destination has not one element per group of the source";
   if (out->dst.total > kResults && !mock_lanes_apart(&out->src, &out->dst))
     return "TENSOR_REDUCE: source and destination of more than 512 results overlap";
   return nullptr;

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/nlog.h"
+#include "isa/isa_modes.h"
 #include "isa/isa_table.h"
 #include "isa/project.h"
 #include "tdrv/dma_ring.h"
@@ -56,7 +57,7 @@ NRT_STATUS check_sync(uint8_t wait_mode, uint8_t wait_index, uint8_t update_mode
   return NRT_SUCCESS;
 }
 
-// Strictly as isa/ knows the record, and only what the device runs.
+// Strictly as isa/ knows the record, and only what the mocked device runs.
 NRT_STATUS check_form(const stream_t *stream, const isa_record *record) {
   if (!isa_is_executable(record->h.opcode, stream->engine)) {
     NLOG_ERROR(NLOG_TDRV, "this engine does not run it");
@@ -64,6 +65,8 @@ NRT_STATUS check_form(const stream_t *stream, const isa_record *record) {
   }
   uint32_t offset = 0;
   const char *reason = isa_check(record, stream->engine, ISA_FORM_NEFF, &offset);
+  if (reason == nullptr)
+    reason = isa_modes_check(record, &offset);
   if (reason == nullptr)
     return NRT_SUCCESS;
   NLOG_ERROR(NLOG_TDRV, "byte {}: {}", offset, reason);
@@ -166,10 +169,6 @@ NRT_STATUS translate_addr8(const stream_t *stream, const extent_t *extent, size_
 
 // --- one record each -----------------------------------------------------------------------------
 
-uint64_t row_bytes(uint16_t field) {
-  return field == 0 ? 65536 : field;
-}
-
 // The bound of one side: how far its offset register may reach.
 NRT_STATUS add_bound(const isa_dma_bound *sizes, bool source, uint8_t bound, extent_t *extent,
                      isa_move *move) {
@@ -220,8 +219,8 @@ NRT_STATUS translate_bounds(stream_t *stream, uint32_t slot, const isa_dma *dma,
 NRT_STATUS translate_dma(stream_t *stream, uint32_t slot) {
   isa_dma dma;
   read_record(stream, slot, &dma);
-  extent_t src = measure(dma.src_step, dma.src_count, 1, row_bytes(dma.src_bytes));
-  extent_t dst = measure(dma.dst_step, dma.dst_count, 1, row_bytes(dma.dst_bytes));
+  extent_t src = measure(dma.src_step, dma.src_count, 1, isa_dma_row_bytes(dma.src_bytes));
+  extent_t dst = measure(dma.dst_step, dma.dst_count, 1, isa_dma_row_bytes(dma.dst_bytes));
   NRT_STATUS status = NRT_SUCCESS;
   if (dma.src_bound != 0 || dma.dst_bound != 0)
     status = translate_bounds(stream, slot, &dma, &src, &dst);
@@ -329,6 +328,25 @@ NRT_STATUS check_table_load(const stream_t *stream, const isa_record *record) {
   return NRT_INVALID;
 }
 
+// A function without a form of its own needs tables that the device evaluates. Whether the set they
+// are in is the resident one is known when the record executes.
+NRT_STATUS check_function(const stream_t *stream, const isa_record *record) {
+  isa_activate activate;
+  memcpy(&activate, record, sizeof(activate));
+  if (isa_modes_function(activate.function))
+    return NRT_SUCCESS;
+  const auto &sets = stream->set->kbin->act_function_sets;
+  for (const kbin_act_function_set_t &set : sets)
+    for (const kbin_act_function_t &function : set.functions)
+      if (function.func_id == activate.function && function.fma_indirection_src_sel == 0 &&
+          !function.use_multipass)
+        return NRT_SUCCESS;
+  NLOG_ERROR(NLOG_TDRV,
+             "byte {}: activation function {} has plain tables in none of the subgraph's {} sets",
+             offsetof(isa_activate, function), activate.function, sets.size());
+  return NRT_INVALID;
+}
+
 // Appends what becomes of a slot; *consumed slots of the stream went into it.
 NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
   isa_record record;
@@ -360,6 +378,9 @@ NRT_STATUS translate_slot(stream_t *stream, uint32_t slot, uint32_t *consumed) {
       return NRT_INVALID;
     case ISA_ACT_TABLE_LOAD:
       status = check_table_load(stream, &record);
+      break;
+    case ISA_ACTIVATE:
+      status = check_function(stream, &record);
       break;
     default:
       break;

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "isa/isa_modes.h"
+#include "isa/isa_table.h"
 #include "isa/project.h"
 #include "mock_dev/bar0.h"
 #include "mock_dev/dge.h"
@@ -151,12 +153,13 @@ isa_addr8 addr8_of(const machine &m, fuzz_input *in) {
   const uint8_t modes[] = {0, ISA_ADDR8_TABLE, ISA_ADDR8_TABLE_REGISTER, mode};
   a.mode = modes[mode % 4];
   if (a.mode == ISA_ADDR8_TABLE_REGISTER)
-    a.offset %= PROJECT_REGISTERS + 1;
+    a.offset %= ISA_GENERAL_REGISTERS + 1;
   return a;
 }
 
 isa_dma record_of(const machine &m, fuzz_input *in) {
   isa_dma r{};
+  r.h.opcode = ISA_DMAMEMCPY;
   r.src = addr8_of(m, in);
   r.dst = addr8_of(m, in);
   for (int d = 0; d < 2; d++) {
@@ -169,8 +172,8 @@ isa_dma record_of(const machine &m, fuzz_input *in) {
   r.dst_bytes = in->u16();
   r.src_bound = in->u8();
   r.dst_bound = in->u8();
-  r.src_dtype = in->u8();
-  r.dst_dtype = in->u8();
+  r.src_dtype = in->u8() % 17;
+  r.dst_dtype = in->u8() % 17;
   uint8_t odd = in->u8();
   r.compute_op = odd == 1 ? 1 : 0;
   r.config = odd == 2 ? 1 : 0;
@@ -213,6 +216,11 @@ bool expected(machine *m, const mock_transfer_t &t, std::vector<uint8_t> *want) 
 }
 
 void check_record(machine *m, const isa_dma &record, bool poison) {
+  isa_record checked;
+  memcpy(&checked, &record, sizeof(checked));
+  if (isa_check(&checked, ISA_ENGINE_SP, ISA_FORM_IMAGE, nullptr) != nullptr ||
+      isa_modes_check(&checked, nullptr) != nullptr)
+    return;  // the sequencer stops there
   mock_dge_t dge = {m->host, 0, 0, ISA_ENGINE_SP, m->registers};
   mock_transfer_t t;
   mock_dge_fault_t fault = {PROJECT_ERROR_FAKE, 0, nullptr};
@@ -220,7 +228,7 @@ void check_record(machine *m, const isa_dma &record, bool poison) {
     FUZZ_CHECK(fault.text != nullptr && fault.error != PROJECT_ERROR_FAKE, "no reason");
     return;
   }
-  FUZZ_CHECK(t.bytes != 0 && t.bytes <= MOCK_DGE_BYTES_MAX, "{} bytes", t.bytes);
+  FUZZ_CHECK(t.bytes != 0 && t.bytes <= ISA_MODES_DMA_BYTES, "{} bytes", t.bytes);
   auto rows = [](const mock_rows_t &r) { return uint64_t{r.count[0]} * r.count[1]; };
   if (t.bytes > kMoved || t.src.rows.bytes * rows(t.src.rows) > kMoved ||
       std::max(rows(t.src.rows), rows(t.dst.rows)) > kRows)

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mock_dev/compute.h"
+#include "tests/mock_dev/checked.h"
 
 // --- types ---------------------------------------------------------------------------------------
 
@@ -164,8 +165,9 @@ class Compute : public testing::Test {
   const char *run(RECORD r, uint8_t opcode) {
     r.h.opcode = opcode;
     r.h.words = ISA_HEADER_WORDS;
-    mock_compute_fn fn = mock_compute_find(opcode);
-    return fn == nullptr ? "no such opcode" : fn(&compute, reinterpret_cast<isa_record *>(&r));
+    const auto *record = reinterpret_cast<const isa_record *>(&r);
+    const char *why = stopped_before(record, compute.engine);
+    return why != nullptr ? why : mock_compute_find(opcode)(&compute, record);
   }
 
   uint8_t *at(uint32_t addr4, uint32_t lane, int64_t element, uint8_t dtype) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mock_dev/pe.h"
+#include "tests/mock_dev/checked.h"
 #include "tests/mock_dev/number_format.h"
 
 constexpr uint32_t kWeights = 0x4000, kMoving = 0x8000;  // bytes in a partition
@@ -145,7 +146,8 @@ class Pe : public ::testing::Test {
   const char *try_run(const RECORD &r) {
     isa_record record;
     memcpy(&record, &r, sizeof record);
-    return mock_compute_find(r.h.opcode)(&compute_, &record);
+    const char *why = stopped_before(&record, ISA_ENGINE_PE);
+    return why != nullptr ? why : mock_compute_find(r.h.opcode)(&compute_, &record);
   }
   template <typename RECORD>
   void run(const RECORD &r) {

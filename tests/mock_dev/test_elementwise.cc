@@ -290,20 +290,26 @@ TEST_F(Elementwise, IntegersOnPoolAreExact) {
     }
 }
 
-TEST_F(Elementwise, TensorTensorRefuses) {
-  auto good =
-      tensor_tensor(0x04, 0xA, 0xA, 0xA, 1, p3(0x4000, {8}), p3(0x5000, {8}), p3(0x6000, {8}));
-  for (uint8_t op : {0x01, 0x02, 0x03, 0x0A, 0x0B, 0x0C, 0x10, 0x11, 0x1C, 0x30, 0xFF}) {
-    auto r = good;
-    r.op = op;
-    EXPECT_STREQ(run(r, 0x41), "ALU operation unknown, or of the bit form only") << int{op};
-  }
-  auto r = good;
-  r.src1 = p3(0x5000, {9});
-  EXPECT_STREQ(run(r, 0x41), "source and destination differ in their elements per lane");
-  r = good;
-  r.src0 = p3(0x5000, {7});
-  EXPECT_STREQ(run(r, 0x41), "source and destination differ in their elements per lane");
+// Whatever operation is let through is there to run.
+TEST_F(Elementwise, OperationsAreWhatTheCheckSays) {
+  uint32_t ran = 0;
+  for (uint8_t engine : {ISA_ENGINE_DVE, ISA_ENGINE_POOL})
+    for (uint8_t dtype : {ISA_DTYPE_FP32, ISA_DTYPE_INT32})
+      for (uint32_t op = 0; op < 256; op++) {
+        compute.engine = static_cast<isa_engine_t>(engine);
+        const auto byte = static_cast<uint8_t>(op);
+        auto tensor = tensor_tensor(byte, dtype, dtype, dtype, 1, p3(0x4000, {8}), p3(0x5000, {8}),
+                                    p3(0x6000, {8}));
+        ran += run(tensor, 0x41) == nullptr ? 1 : 0;
+        auto scalar = tensor_scalar(byte, 1, byte, 0, 0, 1, p3(0x4000, {8}), p3(0x6000, {8}));
+        ran += run(scalar, 0x43) == nullptr ? 1 : 0;
+        auto reduce = copy(dtype, dtype, 1, p4(0x4000, {8}), p4(0x6000, {1}));
+        reduce.op = byte;
+        reduce.dimension = 2;
+        ran += run(reduce, 0x42) == nullptr ? 1 : 0;
+      }
+  // 29 listed operations without 8 of bits; the four of a reduction.
+  EXPECT_EQ(ran, 4u * (21 + 21 + 4));
 }
 
 // --- 43 ------------------------------------------------------------------------------------------
@@ -370,30 +376,6 @@ TEST_F(Elementwise, BypassedSteps) {
   ASSERT_EQ(run(tensor_scalar(0x05, 9, 0x00, 5, 3, 1, p3(0x4000, {1}), p3(0x4004, {1})), 0x43),
             nullptr);
   EXPECT_EQ(value(0x4004, 0, 0), 3);
-}
-
-TEST_F(Elementwise, TensorScalarRefuses) {
-  auto good = tensor_scalar(0x04, 1, 0x00, 0, 0, 1, p3(0x4000, {8}), p3(0x6000, {8}));
-  for (uint8_t accumulator = 1; accumulator < 5; accumulator++) {
-    auto r = good;
-    r.accumulator = accumulator;
-    EXPECT_STREQ(run(r, 0x43), "accumulators are not implemented");
-  }
-  auto r = good;
-  r.imm1_source = 2;
-  EXPECT_STREQ(run(r, 0x43), "scalar source is neither immediate nor pointer");
-  r = good;
-  r.op0 = 0x00, r.op1 = 0x04;
-  EXPECT_STREQ(run(r, 0x43), "op0 is bypass, op1 is not");
-  r = good;
-  r.op1 = 0x0A;
-  EXPECT_STREQ(run(r, 0x43), "ALU operation unknown, or of the bit form only");
-  r = good;
-  r.reverse = 4;
-  EXPECT_STREQ(run(r, 0x43), "reverse has bits above 1");
-  r = good;
-  r.src = p3(0x4000, {9});
-  EXPECT_STREQ(run(r, 0x43), "source and destination differ in their elements per lane");
 }
 
 // --- 46, 47, 48 ----------------------------------------------------------------------------------
@@ -481,23 +463,6 @@ TEST_F(Elementwise, Reciprocal) {
     EXPECT_TRUE(same_number(value(0x4000, 5, i), to_f32(1 / to_f32(kValues[i])))) << kValues[i];
 }
 
-TEST_F(Elementwise, CopyFamilyRefuses) {
-  auto good = copy(0xA, 0xA, 1, p4(0x4000, {8}), p4(0x6000, {8}));
-  auto r = good;
-  r.out_dtype = 8;
-  EXPECT_STREQ(run(r, 0x46), "COPY between different types");
-  for (uint8_t opcode : {0x46, 0x47, 0x48}) {
-    r = good;
-    r.dst = p4(0x6000, {4, 3});
-    EXPECT_STREQ(run(r, opcode), "source and destination differ in their elements per lane");
-    for (size_t byte : {35, 36, 37, 38}) {
-      r = good;
-      reinterpret_cast<uint8_t *>(&r)[byte] = 1;
-      EXPECT_STREQ(run(r, opcode), "negate, op, dimension or mask where this opcode has none");
-    }
-  }
-}
-
 // --- 49 ------------------------------------------------------------------------------------------
 
 TEST_F(Elementwise, MemsetStoresRawBits) {
@@ -526,7 +491,5 @@ TEST_F(Elementwise, MemsetStoresRawBits) {
         ASSERT_EQ(value(dst.addr4, 31, o, c.dtype), c.want);
         ASSERT_NE(value(dst.addr4, 32, o, c.dtype), c.want);
       }
-      r.count++;
-      EXPECT_STREQ(run(r, 0x49), "element count differs from the destination pattern's");
     }
 }

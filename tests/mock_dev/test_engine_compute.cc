@@ -88,6 +88,51 @@ TEST(EngineCompute, OperandsThatCannotBe) {
   }
 }
 
+// An address from a register has to be one that could stand in the record.
+TEST(EngineCompute, AddressesInRegistersAreCheckedToo) {
+  record_t product(0x02);
+  product.put(16, 1u << 31 | 3).put(48, 1u << 31 | 4);
+  for (size_t base : {16u, 48u})
+    for (size_t d = 0; d < 3; ++d)
+      product.put(base + 4 + 2 * d, int16_t{1}).put(base + 10 + 2 * d, uint16_t{1});
+  product.b[32] = 7;
+  product.b[38] = product.b[39] = 32;
+  product.b[43] = 3;
+  product.b[44] = product.b[45] = 0x2;  // rows and columns 32 to 63
+  record_t weights = product;
+  weights.b[0] = 0x01;
+  weights.b[43] = 0;
+  std::fill_n(weights.b + 48, 16, uint8_t{0});
+  weights.put(26, uint16_t{32});
+  constexpr uint32_t SBUF = 32u << 18 | 0x4000, PSUM = 0x02000000 | 32u << 15;
+  struct {
+    uint32_t engine;
+    std::vector<record_t> program;
+    uint32_t r3, r4;
+    const char *text;  // nullptr: it can
+  } rows[] = {
+      {PE, {weights, product}, SBUF, PSUM, nullptr},
+      {PE, {weights}, 0x4000, 0, "another partition than its row group"},
+      {PE, {weights}, PSUM, 0, "PSUM address where only SBUF is reached"},
+      {PE, {weights, product}, SBUF, 0x02000000, "another partition than its column group"},
+      {PE, {weights, product}, SBUF, SBUF, "SBUF address where only PSUM is reached"},
+      {DVE, {fill(1u << 31 | 3, 16, 1, 32)}, 0x02000000, 0, nullptr},
+      {POOL, {fill(1u << 31 | 3, 16, 1, 32)}, 0x4000, 0, nullptr},
+      {POOL, {fill(1u << 31 | 3, 16, 1, 32)}, 0x02000000, 0, "PSUM address where only SBUF"},
+  };
+  for (const auto &row : rows) {
+    cores_t m;
+    std::vector<record_t> program = {move_imm({3, 4}, {row.r3, row.r4})};
+    program.insert(program.end(), row.program.begin(), row.program.end());
+    program.push_back(halt());
+    m.start(0, row.engine, program);
+    m.wait();
+    EXPECT_EQ(m.status(row.engine), row.text == nullptr ? 0u : 3u) << m.report();
+    EXPECT_NE(m.report().find(row.text == nullptr ? ": halted" : row.text), std::string::npos)
+        << m.report();
+  }
+}
+
 // One function, one bucket: 2.5 + x / 2 for every finite x.
 TEST(EngineCompute, TablesComeFromDeviceMemory) {
   cores_t m;

@@ -131,7 +131,9 @@ TEST(Exec, BadProgramsStopTheirEngineOnly) {
       {{far}, 0, 4, "nothing behind a row"},
       {{write(events_v3(0) + 0x1400, 2, 1)}, 0, 9, "whole words"},
       {{notify(200, 1, 1)}, 0, 9, "queue"},
-      {{move_imm({200}, {1})}, 0, 9, "register"},
+      {{move_imm({200}, {1})}, 0, 9, "register that cannot be written"},
+      {{alu_imm(0x07, 1, 1, 1)}, 0, 9, "scalar operation that is not implemented"},
+      {{dma(m.data.pa, m.data.pa, 64, 1, 9).put(12, uint8_t{1})}, 0, 9, "configuration byte"},
   };
   for (const auto &row : rows) {
     nq_t errors(m, 2);

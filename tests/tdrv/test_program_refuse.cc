@@ -52,6 +52,38 @@ TEST_F(Refuse, RecordsNoEngineRuns) {
   refuse(ISA_ENGINE_DVE, r, "byte 32: ");
 }
 
+// tests/isa/test_modes.cc has all of them.
+TEST_F(Refuse, ModesThatNothingExecutes) {
+  auto fill = record_of<isa_memset>(ISA_MEMSET);
+  fill.dst = {0x4000, {1, 1, 1, 1}, {8, 1, 1, 1}};
+  fill.count = 8;
+  fill.dtype = ISA_DTYPE_UINT64;
+  fill.channels = 1;
+  refuse(ISA_ENGINE_DVE, fill, "byte 32: fill with a 64-bit type is not implemented");
+  isa_dma dma = dma_record(addr8(0x10, W, 0), addr8(0x10, TMP, 0));
+  dma.config = 1;
+  refuse(ISA_ENGINE_POOL, dma, "byte 12: configuration byte");
+  dma.config = 0;
+  dma.src_bound = 0x80 | 40;
+  refuse(ISA_ENGINE_POOL, dma, "byte 38: bound on an address");
+}
+
+// Of the sets of a subgraph none has the function, and there is no form without tables.
+TEST_F(Refuse, FunctionsNothingEvaluates) {
+  auto activate = record_of<isa_activate>(ISA_ACTIVATE);
+  activate.src = activate.dst = {0x4000, {1, 1, 1}, {8, 1, 1}};
+  activate.in_bias_dtype = 0xAA;
+  activate.out_dtype = 0xA;
+  activate.channels = 1;
+  activate.bias_source = ISA_BIAS_IMMEDIATE;
+  activate.function = 14;
+  refuse(ISA_ENGINE_ACT, activate,
+         "byte 35: activation function 14 has plain tables in none of the subgraph's 0 sets");
+  activate.function = 7;
+  add(ISA_ENGINE_ACT, activate);
+  EXPECT_EQ(stage(), NRT_SUCCESS);
+}
+
 TEST_F(Refuse, FunctionSetsTheSubgraphDoesNotHave) {
   auto load = record_of<isa_act_table_load>(ISA_ACT_TABLE_LOAD);
   refuse(ISA_ENGINE_ACT, load, "loads function set 0, the subgraph has 0");

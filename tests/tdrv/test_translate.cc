@@ -67,6 +67,7 @@ TEST_F(Translate, BoundsBecomeMoves) {
   dma.src_bound = 0x80 | 40;
   dma.dst_bound = 0xC0 | 41;
   dma.dst_bytes = 128;
+  dma.dst_count[0] = 2;
   auto sizes = record_of<isa_dma_bound>(ISA_PSEUDO_DMA_BOUND);
   sizes.h.words = 0;
   sizes.src_size = 4096;
@@ -84,7 +85,7 @@ TEST_F(Translate, BoundsBecomeMoves) {
   EXPECT_EQ(move.dst[0], 40);
   EXPECT_EQ(move.dst[1], 41);
   EXPECT_EQ(move.immediate[0], 4096u - (3 * 256 + 64));
-  EXPECT_EQ(move.immediate[1], 2048u - (3 * 256 + 128));
+  EXPECT_EQ(move.immediate[1], 2048u - (256 + 128));
   isa_dma want = dma, got = main_at<isa_dma>(ISA_ENGINE_POOL, 2);
   want.h.opcode = 0xB8;
   EXPECT_EQ(memcmp(&got, &want, 64), 0);
