@@ -6,6 +6,7 @@
 
 #include "isa/isa_fields.h"
 #include "isa/isa_table.h"
+#include "isa/isa_walk.h"
 #include "isa/project.h"
 
 namespace {
@@ -179,6 +180,52 @@ finding_t check_affine_select(const isa_affine_select &r) {
                                 "mask and destination differ in their elements per lane"),
                   same_elements(r.src, r.dst, offsetof(isa_affine_select, src.count)));
 }
+
+// --- operands that overlap
+// -------------------------------------------------------------------------
+
+uint32_t last_pattern(const isa_record *record) {
+  uint32_t at = 0;
+  for (const isa_field_t &field : isa_opcode_info(record->h.opcode)->fields)
+    at = field.kind == ISA_KIND_PATTERN ? field.offset : at;
+  return at;
+}
+
+// Whether a long lane of `src` may be worked off in parts.
+bool may_overlap(uint8_t opcode, const isa_operand_t *src, const isa_operand_t *dst) {
+  const isa_walk_t from = isa_walk_of(src), to = isa_walk_of(dst);
+  if (opcode == ISA_TENSOR_REDUCE)
+    return isa_walk_apart(&from, &to);
+  // Moved at once.
+  if (opcode == ISA_COPY && isa_walk_contiguous(&from) && isa_walk_contiguous(&to))
+    return true;
+  return isa_walk_in_order(&from, &to);
+}
+
+// The destination against each source. An address in a register may lie anywhere; a scalar is read
+// before its lane.
+finding_t check_overlap(const isa_record *record) {
+  isa_operand_t operands[ISA_MAX_OPERANDS];
+  const uint32_t n = isa_operands(record, operands);
+  if (n < 2)
+    return {};
+  const uint8_t opcode = record->h.opcode;
+  const isa_operand_t *dst = &operands[n - 1];
+  const uint64_t results = isa_operand_elements(dst);
+  if (results <= (opcode == ISA_TENSOR_REDUCE ? ISA_MODES_RESULTS : ISA_MODES_LANE))
+    return {};
+  for (const isa_operand_t *src = operands; src != dst; src++) {
+    if (((src->addr4 | dst->addr4) & ISA_ADDR4_REGISTER) || isa_operand_elements(src) < results ||
+        may_overlap(opcode, src, dst))
+      continue;
+    return {opcode == ISA_TENSOR_REDUCE
+                ? "source and destination of more than 512 results overlap"
+                : "source and destination overlap in different patterns of more than 2048 elements",
+            last_pattern(record)};
+  }
+  return {};
+}
+static_assert(ISA_MODES_LANE == 2048 && ISA_MODES_RESULTS == 512);
 
 // --- scalars and branches
 // --------------------------------------------------------------------------
@@ -358,6 +405,8 @@ const char *isa_modes_check(const isa_record *record, uint32_t *offset) {
   finding_t f = check_shapes(record);
   if (!f.text)
     f = first_of(check_computing(record), check_steering(record));
+  if (!f.text)
+    f = check_overlap(record);
   if (f.text && offset)
     *offset = f.offset;
   return f.text;

@@ -12,6 +12,9 @@
 // Transfers of more bytes are refused: a row count and a row size of 16 bits each, twice, would
 // keep an engine busy for days.
 constexpr uint64_t ISA_MODES_DMA_BYTES = 1ull << 32;
+// Elements of a lane that are read before the first of them is written; results of a reduction that
+// are kept back until all its elements were read. Longer operands may not overlap in any way.
+constexpr uint64_t ISA_MODES_LANE = 2048, ISA_MODES_RESULTS = 512;
 
 // Looks at everything that the record alone tells. Not what registers, memory or the resident
 // tables hold: an operand with its address in a register is looked at when the record has been

@@ -65,8 +65,6 @@ const char *mock_activate(const mock_compute_t *compute, const isa_record *recor
   mock_pattern_t dst = mock_pattern_of(r.dst, r.out_dtype);
   function_t f;
   const char *wrong = find_function(compute, r, &f);
-  if (wrong == nullptr)
-    wrong = mock_lanes_check(&src, &dst);
   if (wrong != nullptr)
     return wrong;
   float in[MOCK_LANE_CHUNK], out[MOCK_LANE_CHUNK];

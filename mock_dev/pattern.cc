@@ -6,30 +6,9 @@
 void mock_pattern_make(uint32_t addr4, const int16_t *step, const uint16_t *count, uint32_t dims,
                        uint8_t dtype, mock_pattern_t *out) {
   *out = mock_pattern_t{};
-  out->address = addr4 & ISA_ADDR4_ADDRESS;
+  isa_walk_make(addr4, step, count, dims, static_cast<uint8_t>(isa_dtype_size(dtype)), out);
   out->pitch = isa_addr4_is_psum(addr4) ? ISA_PSUM_PITCH : ISA_SBUF_PITCH;
   out->dtype = dtype;
-  out->size = static_cast<uint8_t>(isa_dtype_size(dtype));
-  out->total = 1;
-  for (uint32_t i = 0; i < dims; i++) {
-    out->total *= count[i];
-    if (count[i] == 1)
-      continue;
-    int64_t bytes = static_cast<int64_t>(step[i]) * out->size;
-    uint8_t d = out->dims;
-    if (d > 0 && bytes == out->step[d - 1] * static_cast<int64_t>(out->count[d - 1])) {
-      out->count[d - 1] *= count[i];
-      continue;
-    }
-    out->count[d] = count[i];
-    out->step[d] = bytes;
-    out->dims++;
-  }
-  if (out->dims == 0) {
-    out->count[0] = 1;
-    out->step[0] = out->size;
-    out->dims = 1;
-  }
 }
 
 // Calls visit(byte offset from the lane's first element, elements done so far, elements) for each

@@ -5,18 +5,12 @@
 // before (isa_operand_range).
 #pragma once
 
-#include "isa/isa_table.h"
+#include "isa/isa_walk.h"
 #include "mock_dev/dtype.h"
 
-struct mock_pattern_t {
-  uint64_t total;     // elements per lane
-  uint64_t count[4];  // neighbouring dimensions merged where they walk on evenly
-  int64_t step[4];    // bytes
-  uint32_t address;   // of lane 0's first element, in the core's window
-  uint32_t pitch;     // bytes from lane to lane
-  uint8_t dims;       // in use, at least 1
+struct mock_pattern_t : isa_walk_t {
+  uint32_t pitch;  // bytes from lane to lane
   uint8_t dtype;
-  uint8_t size;  // bytes per element
 };
 
 // `dims` counts and steps as they stand in the record; marker bits of addr4 are left out.
@@ -39,12 +33,6 @@ inline mock_pattern_t mock_pattern_of_operand(const isa_operand_t &operand) {
 inline uint8_t *mock_pattern_lane(const mock_pattern_t *p, uint8_t *window, uint32_t lane) {
   return window + p->address + static_cast<uint64_t>(lane) * p->pitch;
 }
-// All elements follow each other: the lane's pointer is an array of `total` elements (maybe not
-// aligned).
-inline bool mock_pattern_contiguous(const mock_pattern_t *p) {
-  return p->dims == 1 && p->step[0] == p->size;
-}
-
 // Elements [first, first + n) of a lane in pattern order, as fp32 or as they are (n * size bytes).
 // `lane` comes from mock_pattern_lane. first + n is at most `total`.
 void mock_pattern_load_f32(const mock_pattern_t *p, const uint8_t *lane, uint64_t first, size_t n,

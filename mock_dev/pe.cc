@@ -173,7 +173,7 @@ void accumulate(const product_t &p, uint8_t *lane, uint64_t first, size_t n, con
 
 void multiply(const product_t &p) {
   auto n = static_cast<uint32_t>(p.dst.total);
-  bool direct = mock_pattern_contiguous(&p.dst) && p.dst.dtype == ISA_DTYPE_FP32;
+  bool direct = isa_walk_contiguous(&p.dst) && p.dst.dtype == ISA_DTYPE_FP32;
   panels_t panels = panels_of(p.area.columns);
   for (uint32_t column = 0; column < n; column += MOCK_GEMM_COLUMNS) {
     uint32_t width = std::min(MOCK_GEMM_COLUMNS, n - column);
@@ -282,7 +282,7 @@ const char *mock_pe_ldweights(const mock_compute_t *compute, const isa_record *r
     const uint8_t *from = mock_pattern_lane(&p, compute->window, k);
     if (k + 1 < area.rows)
       prefetch(from + p.pitch, area.columns * p.size);
-    if (!mock_pattern_contiguous(&p)) {
+    if (!isa_walk_contiguous(&p)) {
       mock_pattern_read(&p, from, 0, area.columns, line);
       from = line;
     }

@@ -9,8 +9,8 @@
 
 namespace {
 
-constexpr size_t kPart = 1024;    // elements of a lane read at a time
-constexpr size_t kResults = 512;  // of a lane at a time, kept back until all its elements were read
+constexpr size_t kPart = 1024;                  // elements of a lane read at a time
+constexpr size_t kResults = ISA_MODES_RESULTS;  // of a lane at a time
 
 struct reduction_t {
   mock_pattern_t src, dst;
@@ -63,27 +63,19 @@ void reduce_rows(const reduction_t &r, uint8_t *const *lanes, size_t rows, uint6
   }
 }
 
-const char *prepare(const isa_copy &r, reduction_t *out) {
-  out->src = mock_pattern_of(r.src, r.in_dtype);
-  out->dst = mock_pattern_of(r.dst, r.out_dtype);
-  out->fold = mock_alu_fold_find(r.op);
-  out->negate = r.negate != 0;
-  out->group = 1;
+reduction_t reduction_of(const isa_copy &r) {
+  uint64_t group = 1;
   for (int d = 0; d < r.dimension - 1; d++)
-    out->group *= r.src.count[d];
-  if (out->dst.total > kResults && !mock_lanes_apart(&out->src, &out->dst))
-    return "TENSOR_REDUCE: source and destination of more than 512 results overlap";
-  return nullptr;
+    group *= r.src.count[d];
+  return {mock_pattern_of(r.src, r.in_dtype), mock_pattern_of(r.dst, r.out_dtype), group,
+          mock_alu_fold_find(r.op), r.negate != 0};
 }
-static_assert(kResults == 512);
 
 }  // namespace
 
 const char *mock_tensor_reduce(const mock_compute_t *compute, const isa_record *record) {
   const auto r = std::bit_cast<isa_copy>(*record);
-  reduction_t p;
-  if (const char *wrong = prepare(r, &p))
-    return wrong;
+  const reduction_t p = reduction_of(r);
   float results[MOCK_ALU_ROWS * kResults];
   for (uint32_t lane = 0; lane < r.channels; lane += MOCK_ALU_ROWS) {
     uint8_t *from[MOCK_ALU_ROWS], *to[MOCK_ALU_ROWS];

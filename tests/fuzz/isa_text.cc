@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "isa/isa_modes.h"
 #include "tests/fuzz/support.h"
 
 namespace {
@@ -39,6 +40,8 @@ void check_operands(const isa_record &record, isa_engine_t engine, isa_form_t fo
     FUZZ_CHECK(offset < ISA_RECORD_BYTES, "offset {}", offset);
     return;
   }
+  if (isa_modes_check(&record, &offset))
+    FUZZ_CHECK(offset < ISA_RECORD_BYTES, "offset {}", offset);
   isa_operand_t operands[ISA_MAX_OPERANDS];
   const uint32_t n = isa_operands(&record, operands);
   FUZZ_CHECK(n <= ISA_MAX_OPERANDS, "{} operands", n);

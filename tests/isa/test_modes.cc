@@ -677,6 +677,92 @@ TEST_F(Modes, Casts) {
       good, [](auto &r) { r.dst_dtype = 16; }, "unlisted data type", 63);
 }
 
+// --- overlaps
+// --------------------------------------------------------------------------------------
+
+// A cast of `n` elements from the source's place to a byte address.
+isa_copy cast_to(uint32_t address, uint16_t n, uint8_t from = ISA_DTYPE_FP32,
+                 uint8_t to = ISA_DTYPE_FP32) {
+  isa_copy r = copy(ISA_CAST);
+  r.src = pattern<isa_pattern4>(kSource, {n});
+  r.dst = pattern<isa_pattern4>(address, {n});
+  r.in_dtype = from;
+  r.out_dtype = to;
+  return r;
+}
+
+TEST_F(Modes, LongOperandsThatOverlap) {
+  const char *text =
+      "source and destination overlap in different patterns of more than 2048 elements";
+  constexpr uint16_t n = 2049;
+  constexpr uint32_t bytes = n * 4;
+  // Beside it, the same elements, backwards, shrinking; up to 2048 anywhere.
+  fine(cast_to(kSource + bytes, n));
+  fine(cast_to(kSource - bytes, n));
+  fine(cast_to(kSource, n));
+  fine(cast_to(kSource - 4, n));
+  fine(cast_to(kSource, n, ISA_DTYPE_FP32, ISA_DTYPE_BF16));
+  fine(cast_to(kSource + 4, n - 1));
+  fine(cast_to(kSource, n - 1, ISA_DTYPE_BF16, ISA_DTYPE_FP32));
+  const isa_copy good = cast_to(0x8000, n);
+  refused(
+      good, [](auto &r) { r.dst.addr4 = kSource + 4; }, text, 44);
+  refused(
+      good, [](auto &r) { r.dst.addr4 = kSource + bytes - 1; }, text, 44);
+  refused(
+      good, [](auto &r) { r.dst.addr4 = kSource, r.in_dtype = ISA_DTYPE_BF16; }, text, 44);
+  // Each element twice, backwards.
+  refused(
+      good, [](auto &r) { r.dst.addr4 = kSource + bytes - 4, r.dst.step[0] = -1; }, text, 44);
+  isa_copy twice = good;
+  twice.src.step[0] = twice.dst.step[0] = 0;
+  refused(
+      twice, [](auto &r) { r.dst.addr4 = kSource; }, text, 44);
+  // The same elements in other words: 3 x 683 in a row.
+  isa_copy words = cast_to(kSource, n);
+  words.dst = pattern<isa_pattern4>(kSource, {3, 683});
+  words.dst.step[1] = 3;
+  fine(words);
+  refused(
+      words, [](auto &r) { r.dst.step[1] = 4; }, text, 44);
+  // Opcodes with two sources, with scalars, and a copy, which is moved at once.
+  isa_tensor_tensor tensor = tensor_tensor();
+  tensor.src0 = tensor.src1 = pattern<isa_pattern3>(kSource, {n});
+  tensor.dst = pattern<isa_pattern3>(kSource, {n});
+  refused(
+      tensor, [](auto &r) { r.src0.addr4 -= 4; }, text, 48);
+  refused(
+      tensor, [](auto &r) { r.src1.addr4 -= 4; }, text, 48);
+  isa_tensor_scalar scalar = tensor_scalar();
+  scalar.src = pattern<isa_pattern3>(kSource, {n});
+  scalar.dst = pattern<isa_pattern3>(kSource, {n});
+  scalar.imm0_source = ISA_SOURCE_POINTER;
+  scalar.imm0 = kSource + 4;
+  refused(
+      scalar, [](auto &r) { r.dst.addr4 += 4; }, text, 48);
+  isa_copy moved = cast_to(kSource + 4, n);
+  moved.h.opcode = ISA_COPY;
+  refused(
+      moved, [](auto &r) { r.src.step[0] = 2; }, text, 44);
+  // Where a register points is not known yet.
+  isa_copy by_register = good;
+  by_register.dst.addr4 = ISA_ADDR4_REGISTER | 3;
+  fine(by_register);
+}
+
+TEST_F(Modes, ReductionsThatOverlap) {
+  isa_copy r = reduce();
+  r.src = pattern<isa_pattern4>(kSource, {2, 513});
+  r.src.step[1] = 2;
+  r.dst = pattern<isa_pattern4>(kSource + 2 * 513 * 4, {513});
+  refused(
+      r, [](auto &x) { x.dst.addr4 = kSource; },
+      "source and destination of more than 512 results overlap", 44);
+  r.src.count[1] = r.dst.count[0] = 512;
+  r.dst.addr4 = kSource;
+  fine(r);
+}
+
 // --- what registers say
 // ----------------------------------------------------------------------------
 

@@ -259,10 +259,6 @@ TEST_F(Elementwise, OverlapIsReadFirst) {
             nullptr);
   for (int i = 0; i < 2000; i++)
     ASSERT_EQ(value(0x4004, 0, i), 1999);
-  EXPECT_STREQ(run(tensor_tensor(0x04, 0xA, 0xA, 0xA, 1, p3(0x4000, {2049}), p3(0x4000, {2049}),
-                                 p3(0x4004, {2049})),
-                   0x41),
-               "source and destination overlap in different patterns of more than 2048 elements");
 }
 
 TEST_F(Elementwise, IntegersOnPoolAreExact) {
@@ -446,8 +442,6 @@ TEST_F(Elementwise, CastInPlaceShrinksAndGrows) {
   ASSERT_EQ(run(copy(0xA, 7, 1, p4(0x4000, {n}), p4(0x4000, {n})), 0x47), nullptr);
   for (int i = 0; i < n; i++)
     ASSERT_EQ(bits(0x4000, 0, i, 7), encode(7, i));
-  EXPECT_STREQ(run(copy(7, 0xA, 1, p4(0x4000, {n}), p4(0x4000, {n})), 0x47),
-               "source and destination overlap in different patterns of more than 2048 elements");
   ASSERT_EQ(run(copy(7, 0xA, 1, p4(0x4000, {2048}), p4(0x4000, {2048})), 0x47), nullptr);
   for (int i = 0; i < 2048; i++)
     ASSERT_EQ(value(0x4000, 0, i), i);

@@ -33,6 +33,12 @@ record_t copy(uint32_t from, uint32_t to, uint16_t count, uint8_t lanes) {
   return r;
 }
 
+record_t cast(uint32_t from, uint32_t to, uint16_t count) {
+  record_t r = copy(from, to, count, 1);
+  r.b[0] = 0x47;
+  return r;
+}
+
 uint64_t sbuf_v3(uint32_t partition, uint32_t byte) {
   return 0x2000000000ull + partition * 0x40000ull + byte;
 }
@@ -117,6 +123,8 @@ TEST(EngineCompute, AddressesInRegistersAreCheckedToo) {
       {PE, {weights, product}, SBUF, 0x02000000, "another partition than its column group"},
       {PE, {weights, product}, SBUF, SBUF, "SBUF address where only PSUM is reached"},
       {DVE, {fill(1u << 31 | 3, 16, 1, 32)}, 0x02000000, 0, nullptr},
+      {DVE, {cast(0x4000, 1u << 31 | 3, 2049)}, 0x4000 - 4, 0, nullptr},
+      {DVE, {cast(0x4000, 1u << 31 | 3, 2049)}, 0x4000 + 4, 0, "overlap"},
       {POOL, {fill(1u << 31 | 3, 16, 1, 32)}, 0x4000, 0, nullptr},
       {POOL, {fill(1u << 31 | 3, 16, 1, 32)}, 0x02000000, 0, "PSUM address where only SBUF"},
   };

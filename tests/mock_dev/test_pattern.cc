@@ -133,9 +133,9 @@ TEST(Pattern, LanesAreOnePitchApart) {
   uint8_t *window = nullptr;
   EXPECT_EQ(mock_pattern_lane(&a, window, 2) - window, (5 << 18) + 0x4000);
   EXPECT_EQ(mock_pattern_lane(&b, window, 3) - window, 0x02000000 + (67 << 15) + 0x800);
-  EXPECT_TRUE(mock_pattern_contiguous(&a));
+  EXPECT_TRUE(isa_walk_contiguous(&a));
   sbuf.step[0] = -1;
   a = mock_pattern_of(sbuf, ISA_DTYPE_FP16);
-  EXPECT_FALSE(mock_pattern_contiguous(&a));
+  EXPECT_FALSE(isa_walk_contiguous(&a));
   EXPECT_EQ(a.total, 128u);
 }
