@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kelf/kbin.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/checked.h"
@@ -113,6 +114,36 @@ bool kbin_dma_pattern_range(const kbin_dma_pattern_t &pattern, uint64_t *begin, 
   *begin = static_cast<uint64_t>(first);
   *end = static_cast<uint64_t>(last) + 1;
   return true;
+}
+
+bool kbin_dma_pattern_is_contiguous(const kbin_dma_pattern_t &pattern) {
+  uint64_t extent = 1;
+  for (uint32_t i = 0; i < pattern.ndims; i++) {
+    bool follows = pattern.steps[i] > 0 && static_cast<uint64_t>(pattern.steps[i]) == extent;
+    if (pattern.sizes[i] != 1 && !follows)
+      return false;
+    if (!checked_mul(extent, pattern.sizes[i], &extent))
+      return false;
+  }
+  return true;
+}
+
+uint32_t kbin_dma_pattern_first_dealt(const kbin_dma_pattern_t &pattern,
+                                      int32_t num_tiling_dimensions) {
+  auto dealt = static_cast<uint32_t>(std::max(num_tiling_dimensions, 0));
+  return pattern.ndims > dealt ? std::max(pattern.ndims - dealt, 1u) : std::min(pattern.ndims, 1u);
+}
+
+bool kbin_dma_pattern_converts(const kbin_dma_pattern_t &from, const kbin_dma_pattern_t &to) {
+  return from.dtype != to.dtype && from.dtype != KBIN_DTYPE_NONE && to.dtype != KBIN_DTYPE_NONE;
+}
+
+bool kbin_dma_transfer_is_dealt(const kbin_dma_transfer_t &transfer, size_t rings) {
+  return transfer.num_tiling_dimensions > 0 && rings > 1;
+}
+
+uint64_t kbin_dma_share(uint64_t rows, uint64_t k, uint64_t rings) {
+  return rows / rings + (k < rows % rings ? 1 : 0);
 }
 
 kbin_mem_ref_set_t *kbin_mem_ref_set_alloc(uint32_t nmem) {

@@ -148,6 +148,15 @@ struct kbin_dma_pattern_t {
 // Bytes [*begin, *end) of the variable that the pattern touches, holes included. False when it
 // starts before the variable or does not fit 63 bits.
 bool kbin_dma_pattern_range(const kbin_dma_pattern_t &pattern, uint64_t *begin, uint64_t *end);
+// True when its rows follow one another without a hole, in the order of the pattern. False when its
+// length does not fit 64 bits, too.
+bool kbin_dma_pattern_is_contiguous(const kbin_dma_pattern_t &pattern);
+// First of the outermost dimensions that are dealt over the rings of a set (num_tiling_dimensions
+// below). The innermost is never dealt: the answer is 0 only for a pattern without dimensions.
+uint32_t kbin_dma_pattern_first_dealt(const kbin_dma_pattern_t &pattern,
+                                      int32_t num_tiling_dimensions);
+// A transfer between the two converts: both name an element type, and not the same.
+bool kbin_dma_pattern_converts(const kbin_dma_pattern_t &from, const kbin_dma_pattern_t &to);
 
 enum class kbin_dma_desc_op_t : int32_t {
   INVALID = -1,
@@ -172,6 +181,12 @@ struct kbin_dma_transfer_t {
   uint64_t transpose_shape[4] = {};          // TRANSPOSE; all zero = not given
   uint64_t transpose_element_size = 0;       // TRANSPOSE
 };
+
+// Whether its rows are dealt over the rings of its set; else all go to the first
+// (verified-facts.md G8.2).
+bool kbin_dma_transfer_is_dealt(const kbin_dma_transfer_t &transfer, size_t rings);
+// What ring k gets of `rows`: equal shares, the first rings one more where they do not divide.
+uint64_t kbin_dma_share(uint64_t rows, uint64_t k, uint64_t rings);
 
 struct kbin_dma_block_t {
   uint32_t id;

@@ -53,17 +53,6 @@ const char *op_name(kbin_dma_desc_op_t op) {
   }
 }
 
-bool is_contiguous(const kbin_dma_pattern_t &pattern) {
-  uint64_t extent = 1;
-  for (uint32_t i = 0; i < pattern.ndims; ++i) {
-    bool follows = pattern.steps[i] > 0 && static_cast<uint64_t>(pattern.steps[i]) == extent;
-    if (pattern.sizes[i] != 1 && !follows)
-      return false;
-    extent *= pattern.sizes[i];  // the caller has checked the product
-  }
-  return true;
-}
-
 uint8_t isa_dtype_of(uint8_t dtype) {
   constexpr uint8_t kTypes[] = {
       ISA_DTYPE_INVALID, ISA_DTYPE_FP8E3,  ISA_DTYPE_FP8E4,  ISA_DTYPE_FP8E5,
@@ -94,7 +83,7 @@ NRT_STATUS measure_side(const kbin_dma_pattern_t &pattern, side_t *out) {
   }
   out->total = total / out->unit;
   out->row = row / out->unit;
-  out->contiguous = is_contiguous(pattern);
+  out->contiguous = kbin_dma_pattern_is_contiguous(pattern);
   return NRT_SUCCESS;
 }
 
@@ -210,12 +199,11 @@ NRT_STATUS add_share(const side_t *src, const side_t *dst, const share_t &share,
   return status;
 }
 
-// Rows of the outermost dimensions that are dealt; the innermost is never dealt.
+// Rows of the dimensions that are dealt.
 uint64_t dealt_rows(const side_t *side, int32_t dims) {
   const kbin_dma_pattern_t &pattern = *side->pattern;
-  uint32_t first = pattern.ndims - std::min(static_cast<uint32_t>(dims), pattern.ndims);
   uint64_t rows = 1;
-  for (uint32_t i = std::max(first, 1u); i < pattern.ndims; ++i)
+  for (uint32_t i = kbin_dma_pattern_first_dealt(pattern, dims); i < pattern.ndims; ++i)
     rows *= pattern.sizes[i];
   return rows;
 }
@@ -235,14 +223,14 @@ uint64_t rows_to_deal(const side_t *src, const side_t *dst, int32_t dims) {
   return src->contiguous ? std::max(a, b) : std::min(a, b);
 }
 
-// Equal shares of rows, the first rings one more where they do not divide.
+// One share of the rows to each ring.
 NRT_STATUS deal(const side_t *src, const side_t *dst, uint64_t dst_at, int32_t dims, bool casts,
                 vring_t *rings, uint32_t num_rings) {
   uint64_t rows = rows_to_deal(src, dst, dims);
   uint64_t row = src->total / rows;
   share_t share = {0, dst_at, 0, 0};
   for (uint32_t k = 0; k < num_rings; ++k) {
-    uint64_t count = rows / num_rings + (k < rows % num_rings ? 1 : 0);
+    uint64_t count = kbin_dma_share(rows, k, num_rings);
     if (count == 0)
       break;
     share.count = count * row;
@@ -257,11 +245,9 @@ NRT_STATUS deal(const side_t *src, const side_t *dst, uint64_t dst_at, int32_t d
 }
 
 bool is_cast(const kbin_dma_transfer_t *transfer) {
-  uint8_t to = transfer->to.dtype;
-  for (const kbin_dma_pattern_t &from : transfer->from)
-    if (from.dtype != to && from.dtype != KBIN_DTYPE_NONE && to != KBIN_DTYPE_NONE)
-      return true;
-  return false;
+  return std::any_of(transfer->from.begin(), transfer->from.end(), [transfer](const auto &from) {
+    return kbin_dma_pattern_converts(from, transfer->to);
+  });
 }
 
 NRT_STATUS check_transfer(const kbin_dma_transfer_t *transfer) {
@@ -299,7 +285,7 @@ NRT_STATUS dma_expand_transfer(const vtpb_info_shared_t *info, uint32_t subgraph
   if (status != NRT_SUCCESS)
     return status;
   int32_t dims = transfer->num_tiling_dimensions;
-  bool dealt = dims > 0 && num_rings > 1;
+  bool dealt = kbin_dma_transfer_is_dealt(*transfer, num_rings);
   // Rows stay apart where nothing is dealt, and in a cast, whose packets are rows.
   bool apart = !dealt || casts;
   dst.contiguous = dst.contiguous && (!apart || dst.row == dst.total);

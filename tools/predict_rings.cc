@@ -17,28 +17,6 @@ bool count_rows(const kbin_dma_pattern_t &pattern, uint32_t begin, uint32_t end,
   return true;
 }
 
-bool is_contiguous(const kbin_dma_pattern_t &pattern) {
-  uint64_t extent = 1;
-  for (uint32_t i = 0; i < pattern.ndims; i++) {
-    bool follows = pattern.steps[i] > 0 && static_cast<uint64_t>(pattern.steps[i]) == extent;
-    if (pattern.sizes[i] != 1 && !follows)
-      return false;
-    if (!checked_mul(extent, pattern.sizes[i], &extent))
-      return false;
-  }
-  return true;
-}
-
-// First of the outermost dimensions that are dealt over the rings. The innermost is never dealt.
-uint32_t first_dealt(const kbin_dma_transfer_t &transfer, const kbin_dma_pattern_t &pattern) {
-  auto dealt = static_cast<uint32_t>(std::max(transfer.num_tiling_dimensions, 0));
-  return pattern.ndims > dealt ? std::max(pattern.ndims - dealt, 1u) : std::min(pattern.ndims, 1u);
-}
-
-bool is_dealt(const kbin_dma_transfer_t &transfer, size_t rings) {
-  return transfer.num_tiling_dimensions > 0 && rings > 1;
-}
-
 // A side of a dealt transfer: rows dealt over the rings, what each stands for, and whether a ring's
 // share is one run.
 struct side_t {
@@ -48,22 +26,17 @@ struct side_t {
 };
 
 bool measure(const kbin_dma_transfer_t &transfer, const kbin_dma_pattern_t &pattern, side_t *out) {
-  uint32_t first = first_dealt(transfer, pattern);
-  out->contiguous = is_contiguous(pattern);
+  uint32_t first = kbin_dma_pattern_first_dealt(pattern, transfer.num_tiling_dimensions);
+  out->contiguous = kbin_dma_pattern_is_contiguous(pattern);
   return count_rows(pattern, first, pattern.ndims, &out->dealt) &&
          count_rows(pattern, std::min(first, 1u), first, &out->rows_each);
-}
-
-// The k-th of `rings` shares of `total`.
-uint64_t share(uint64_t total, uint64_t k, uint64_t rings) {
-  return total / rings + (k < total % rings ? 1 : 0);
 }
 
 // `other` is the dealt count of the opposite side: a contiguous side is often written as one row.
 bool add_side(const predict_params_t &params, const kbin_dma_transfer_t &transfer,
               const kbin_dma_pattern_t &pattern, uint64_t other, bool converts,
               uint64_t predict_ring_t::*side, std::vector<predict_ring_t> *rings) {
-  if (!is_dealt(transfer, rings->size())) {
+  if (!kbin_dma_transfer_is_dealt(transfer, rings->size())) {
     uint64_t rows = 0;
     return count_rows(pattern, std::min(pattern.ndims, 1u), pattern.ndims, &rows) &&
            checked_add(rings->front().*side, rows, &(rings->front().*side));
@@ -73,7 +46,7 @@ bool add_side(const predict_params_t &params, const kbin_dma_transfer_t &transfe
     return false;
   uint64_t dealt = own.contiguous ? std::max(own.dealt, other) : own.dealt;
   for (size_t k = 0; k < rings->size(); k++) {
-    uint64_t count = share(dealt, k, rings->size());
+    uint64_t count = kbin_dma_share(dealt, k, rings->size());
     if (own.contiguous && !converts)
       count = count != 0 ? params.contiguous_descriptors : 0;
     else if (own.contiguous && !checked_mul(count, params.contiguous_descriptors, &count))
@@ -101,8 +74,7 @@ bool add_transfer(const predict_params_t &params, const kbin_dma_transfer_t &tra
   }
   bool converts = false;
   for (const kbin_dma_pattern_t &pattern : transfer.from) {
-    bool differs = pattern.dtype != KBIN_DTYPE_NONE && transfer.to.dtype != KBIN_DTYPE_NONE &&
-                   pattern.dtype != transfer.to.dtype;
+    bool differs = kbin_dma_pattern_converts(pattern, transfer.to);
     converts = converts || differs;
     if (!add_side(params, transfer, pattern, to.dealt, differs, &predict_ring_t::m2s, rings))
       return false;
@@ -132,8 +104,9 @@ bool touches_io(const kbin_t &kbin, const kbin_dma_block_t &block) {
 
 bool predict_block_is_even(const kbin_dma_block_t &block, uint32_t rings) {
   return rings <= 1 ||
-         std::all_of(block.desc.begin(), block.desc.end(),
-                     [rings](const auto &transfer) { return is_dealt(transfer, rings); });
+         std::all_of(block.desc.begin(), block.desc.end(), [rings](const auto &transfer) {
+           return kbin_dma_transfer_is_dealt(transfer, rings);
+         });
 }
 
 bool predict_add_block(const predict_params_t &params, const kbin_dma_block_t &block,

@@ -4,9 +4,11 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <tuple>
 
 #include "kelf/mem_ref_info.h"
 #include "tests/kelf/fixture.h"
@@ -363,6 +365,70 @@ TEST(KbinPattern, RangeCountsHolesAndRefusesWraps) {
   EXPECT_FALSE(kbin_dma_pattern_range(p, &begin, &end));
   p.ndims = 0;
   EXPECT_FALSE(kbin_dma_pattern_range(p, &begin, &end));
+}
+
+TEST(KbinPattern, ContiguousRowsFollowOneAnother) {
+  kbin_dma_pattern_t p{};
+  EXPECT_TRUE(kbin_dma_pattern_is_contiguous(p));
+  p.ndims = 3;
+  for (auto [sizes, steps, expected] :
+       {std::tuple{std::array{4, 2, 3}, std::array{1, 4, 8}, true},
+        {{4, 2, 3}, {1, 5, 10}, false},    // a hole behind each row
+        {{4, 2, 3}, {1, 8, 4}, false},     // rows change places
+        {{4, 2, 3}, {1, -4, 8}, false},    // backwards
+        {{1, 1, 3}, {77, -5, 1}, true},    // a step nobody takes
+        {{4, 2, 3}, {0, 4, 8}, false}}) {  // one byte, read four times
+    std::copy(sizes.begin(), sizes.end(), p.sizes);
+    std::copy(steps.begin(), steps.end(), p.steps);
+    EXPECT_EQ(kbin_dma_pattern_is_contiguous(p), expected) << steps[0] << ' ' << steps[1];
+  }
+  for (uint32_t i = 0; i < 3; i++) {
+    p.sizes[i] = 1ull << 31;
+    p.steps[i] = i == 0 ? 1 : i == 1 ? 1ll << 31 : 1ll << 62;
+  }
+  EXPECT_FALSE(kbin_dma_pattern_is_contiguous(p)) << "2^93 bytes";
+}
+
+TEST(KbinPattern, DealsOutermostDimensionsAndNeverTheInnermost) {
+  kbin_dma_pattern_t p{};
+  p.ndims = 3;
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, -1), 3u);  // absent: nothing is dealt
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, 0), 3u);
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, 1), 2u);
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, 2), 1u);
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, 3), 1u);
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, INT32_MAX), 1u);
+  p.ndims = 1;
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, 1), 1u);
+  p.ndims = 0;
+  EXPECT_EQ(kbin_dma_pattern_first_dealt(p, 1), 0u);
+
+  kbin_dma_transfer_t transfer{};
+  transfer.num_tiling_dimensions = -1;
+  EXPECT_FALSE(kbin_dma_transfer_is_dealt(transfer, 16));
+  transfer.num_tiling_dimensions = 1;
+  EXPECT_TRUE(kbin_dma_transfer_is_dealt(transfer, 16));
+  EXPECT_FALSE(kbin_dma_transfer_is_dealt(transfer, 1));
+}
+
+TEST(KbinPattern, SharesDifferByOneRowAtMost) {
+  for (uint64_t k = 0; k < 16; k++) {
+    EXPECT_EQ(kbin_dma_share(128, k, 16), 8u);
+    EXPECT_EQ(kbin_dma_share(35, k, 16), k < 3 ? 3u : 2u);
+    EXPECT_EQ(kbin_dma_share(5, k, 16), k < 5 ? 1u : 0u);
+  }
+}
+
+TEST(KbinPattern, ConvertsWhereBothSidesNameDifferentTypes) {
+  kbin_dma_pattern_t from{}, to{};
+  EXPECT_FALSE(kbin_dma_pattern_converts(from, to));
+  from.dtype = KBIN_DTYPE_INT8;
+  EXPECT_FALSE(kbin_dma_pattern_converts(from, to));
+  EXPECT_FALSE(kbin_dma_pattern_converts(to, from));
+  to.dtype = KBIN_DTYPE_FP32;
+  EXPECT_TRUE(kbin_dma_pattern_converts(from, to));
+  to.dtype = KBIN_DTYPE_INT8;
+  EXPECT_FALSE(kbin_dma_pattern_converts(from, to));
 }
 
 }  // namespace
