@@ -1,32 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a core cannot go on, in words.
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <utility>
 
 #include "mock_dev/core_pool.h"
+#include "mock_dev/core_text.h"
 #include "mock_dev/engine.h"
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/exec_state.h"
 
 namespace {
-
-struct text_t {
-  char *at;
-  size_t size, length;
-};
-
-__attribute__((format(printf, 2, 3))) void add(text_t *text, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  size_t room = text->length < text->size ? text->size - text->length : 0;
-  int n = vsnprintf(room != 0 ? text->at + text->length : nullptr, room, format, args);
-  va_end(args);
-  text->length += n > 0 ? static_cast<size_t>(n) : 0;
-}
 
 const char *comparison(uint8_t mode) {
   constexpr const char *TEXT[] = {"?", "==", "<", "<=", ">", ">="};
@@ -34,33 +19,24 @@ const char *comparison(uint8_t mode) {
   return mode < std::size(TEXT) ? TEXT[mode] : "?";
 }
 
-void add_place(text_t *text, const mock_core_t *core, uint64_t pc) {
-  const mock_name_t *name = mock_names_find(&core->names, pc);
-  if (name != nullptr)
-    return add(text, "%s slot %llu", name->name,
-               static_cast<unsigned long long>((pc - name->address) / ISA_RECORD_BYTES +
-                                               name->first_slot));
-  add(text, "pc 0x%llx", static_cast<unsigned long long>(pc));
-}
-
-void add_record(text_t *text, const isa_record *record) {
+void add_record(mock_text_t *text, const isa_record *record) {
   const char *name = isa_opcode_name(record->h.opcode);
   if (name != nullptr)
-    add(text, " %s", name);
+    mock_text_add(text, " %s", name);
   else
-    add(text, " opcode 0x%02x", record->h.opcode);
+    mock_text_add(text, " opcode 0x%02x", record->h.opcode);
 }
 
-void add_wait(text_t *text, const mock_core_t *core, const mock_engine_t *arch,
+void add_wait(mock_text_t *text, const mock_core_t *core, const mock_engine_t *arch,
               const mock_wait_t *wait) {
   int32_t seen = mock_wait_seen(core, wait);
   if (mock_wait_is_event(wait->mode)) {
     bool set = wait->mode == ISA_WAIT_EVENT_SET || wait->mode == ISA_WAIT_EVENT_SET_CLEAR;
-    return add(text, " waits for event %u to be %s, it is %s", wait->index, set ? "set" : "clear",
-               seen != 0 ? "set" : "clear");
+    return mock_text_add(text, " waits for event %u to be %s, it is %s", wait->index,
+                         set ? "set" : "clear", seen != 0 ? "set" : "clear");
   }
-  add(text, " waits for semaphore %u %s %d, it is %d", wait->index, comparison(wait->mode),
-      mock_wait_value(arch, wait), seen);
+  mock_text_add(text, " waits for semaphore %u %s %d, it is %d", wait->index,
+                comparison(wait->mode), mock_wait_value(arch, wait), seen);
 }
 
 // The record the engine stands at; false: there is none.
@@ -76,23 +52,23 @@ bool record_at(const mock_core_t *core, uint64_t pc, isa_record *record) {
   return true;
 }
 
-void add_engine(text_t *text, const mock_core_t *core, uint32_t e) {
+void add_engine(mock_text_t *text, const mock_core_t *core, uint32_t e) {
   const mock_engine_t *arch = &core->arch[e];
   const mock_engine_run_t *run = &core->engines[e];
   uint32_t status = mock_engine_status(arch);
-  add(text, "%s: ", isa_engine_name(e));
+  mock_text_add(text, "%s: ", isa_engine_name(e));
   if (status == PROJECT_ENGINE_HALTED)
-    return add(text, "halted\n");
+    return mock_text_add(text, "halted\n");
   if (status == PROJECT_ENGINE_FAULTED && run->fault != nullptr) {
-    add_place(text, core, run->fault_pc);
+    mock_text_place(text, core, run->fault_pc);
     add_record(text, &run->fault_record);
-    return add(text, " failed: %s\n", run->fault);
+    return mock_text_add(text, " failed: %s\n", run->fault);
   }
   uint64_t pc = mock_engine_pc(arch);
   isa_record record;
-  add_place(text, core, pc);
+  mock_text_place(text, core, pc);
   if (!record_at(core, pc, &record))
-    return add(text, ", no memory there\n");
+    return mock_text_add(text, ", no memory there\n");
   add_record(text, &record);
   mock_wait_t waits[2];
   mock_engine_waits(&record, waits);
@@ -100,22 +76,22 @@ void add_engine(text_t *text, const mock_core_t *core, uint32_t e) {
   for (const mock_wait_t &wait : waits) {
     if (wait.mode == ISA_WAIT_NONE || mock_wait_holds(core, arch, &wait))
       continue;
-    add(text, "%s", any ? " and" : "");
+    mock_text_add(text, "%s", any ? " and" : "");
     add_wait(text, core, arch, &wait);
     any = true;
   }
   if (!any)
-    add(text, " can go on");
+    mock_text_add(text, " can go on");
   if (__atomic_load_n(&arch->active, __ATOMIC_ACQUIRE) == 0)
-    add(text, " (not in a run)");
-  add(text, "\n");
+    mock_text_add(text, " (not in a run)");
+  mock_text_add(text, "\n");
 }
 
 }  // namespace
 
 size_t mock_core_report(mock_host_t *host, uint32_t device, uint32_t core_index, char *text,
                         size_t size) {
-  text_t t = {text, size, 0};
+  mock_text_t t = {text, size, 0};
   if (size != 0)
     *text = '\0';
   mock_core_t *core = mock_core_at(host, device, core_index);
@@ -124,7 +100,8 @@ size_t mock_core_report(mock_host_t *host, uint32_t device, uint32_t core_index,
   mock_exec_hold_t hold(host->exec);
   bool runs = __atomic_load_n(&core->run, __ATOMIC_ACQUIRE) != MOCK_RUN_NONE;
   if (runs || core->window == nullptr) {
-    add(&t, "core %u of device %u: %s\n", core_index, device, runs ? "runs" : "has not run yet");
+    mock_text_add(&t, "core %u of device %u: %s\n", core_index, device,
+                  runs ? "runs" : "has not run yet");
     return t.length;
   }
   for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)

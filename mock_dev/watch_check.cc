@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "mock_dev/check.h"
 #include "mock_dev/core.h"
 #include "mock_dev/core_pool.h"
+#include "mock_dev/core_text.h"
 #include "mock_dev/exec_state.h"
 #include "mock_dev/semaphore.h"
 #include "mock_dev/udma.h"
@@ -58,59 +58,45 @@ namespace {
 
 // --- words --------------------------------------------------------------------------------------
 
-struct text_t {
-  std::string s;
-  __attribute__((format(printf, 2, 3))) void add(const char *format, ...) {
-    char piece[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(piece, sizeof(piece), format, args);
-    va_end(args);
-    s += piece;
-  }
+constexpr size_t LINE_BYTES = 2048;
+
+// A finding in the making.
+struct line_t : mock_text_t {
+  line_t() : mock_text_t{buffer, sizeof(buffer), 0} { buffer[0] = '\0'; }
+  line_t(const line_t &) = delete;
+  line_t &operator=(const line_t &) = delete;
+  char buffer[LINE_BYTES];
 };
 
 using ull = unsigned long long;
 
-void add_place(text_t *text, const mock_core_t *core, uint64_t pc, uint8_t opcode) {
-  const mock_name_t *name = mock_names_find(&core->names, pc);
-  if (name != nullptr && (name->flags & MOCK_NAME_RECORDS) != 0)
-    text->add("%s slot %llu", name->name,
-              ull{(pc - name->address) / ISA_RECORD_BYTES + name->first_slot});
-  else
-    text->add("pc 0x%llx", ull{pc});
+void add_place(mock_text_t *text, const mock_core_t *core, uint64_t pc, uint8_t opcode) {
+  mock_text_place(text, core, pc);
   const char *op = isa_opcode_name(opcode);
   if (op != nullptr)
-    text->add(" %s", op);
+    mock_text_add(text, " %s", op);
 }
 
-void add_site(text_t *text, mock_host *host, const mock_check_site_t &site, bool writes) {
+void add_site(mock_text_t *text, mock_host *host, const mock_check_site_t &site, bool writes) {
   const char *verb = writes ? "write" : "read";
   if (strcmp(site.kind, "ring") == 0) {
-    text->add("%s by DMA engine %u queue %u of device %u", verb, site.core, site.engine,
-              site.device);
+    mock_text_add(text, "%s by DMA engine %u queue %u of device %u", verb, site.core, site.engine,
+                  site.device);
     return;
   }
-  text->add("%s by ", verb);
+  mock_text_add(text, "%s by ", verb);
   const mock_core_t *core = mock_core_at(host, site.device, site.core);
   if (core == nullptr)
     return;
   add_place(text, core, site.pc, site.opcode);
-  text->add(" (core %u, %s)", site.core, isa_engine_name(site.engine));
+  mock_text_add(text, " (core %u, %s)", site.core, isa_engine_name(site.engine));
 }
 
-void add_named(text_t *text, const mock_core_t *core, uint64_t address, uint64_t length) {
-  const mock_name_t *name = core != nullptr ? mock_names_find(&core->names, address) : nullptr;
-  if (name != nullptr)
-    text->add("%s+0x%llx, %llu bytes", name->name, ull{address - name->address}, ull{length});
-  else
-    text->add("device memory 0x%llx, %llu bytes", ull{address}, ull{length});
-}
-
-void add_range(text_t *text, mock_host *host, const mock_check_range_t &range,
+void add_range(mock_text_t *text, mock_host *host, const mock_check_range_t &range,
                const mock_core_t *core) {
   if (range.memory == HOST_MEMORY)
-    return text->add("host memory 0x%llx, %llu bytes", ull{range.offset}, ull{range.length});
+    return mock_text_add(text, "host memory 0x%llx, %llu bytes", ull{range.offset},
+                         ull{range.length});
   const mock_state_t *state = host->state;
   for (uint32_t c = 0; c < state->cores; ++c) {
     uint64_t window = mock_memory_core_offset(state, c);
@@ -120,31 +106,31 @@ void add_range(text_t *text, mock_host *host, const mock_check_range_t &range,
     bool psum = at >= ISA_PSUM_BASE;
     uint64_t pitch = psum ? ISA_PSUM_PITCH : ISA_SBUF_PITCH;
     at -= psum ? ISA_PSUM_BASE : 0;
-    return text->add("%s of core %u, partition %llu, byte 0x%llx, %llu bytes",
-                     psum ? "PSUM" : "SBUF", c, ull{at / pitch}, ull{at % pitch},
-                     ull{range.length});
+    return mock_text_add(text, "%s of core %u, partition %llu, byte 0x%llx, %llu bytes",
+                         psum ? "PSUM" : "SBUF", c, ull{at / pitch}, ull{at % pitch},
+                         ull{range.length});
   }
-  add_named(text, core, mock_memory_address(state, range.offset), range.length);
+  mock_text_range(text, core, mock_memory_address(state, range.offset), range.length);
 }
 
 std::string words(mock_host *host, const mock_check_finding_t &finding) {
   mock_exec_hold_t hold(host->exec);  // for the names
-  text_t text;
+  line_t text;
   bool ring = strcmp(finding.second.kind, "ring") == 0;
   const mock_core_t *core =
       ring ? nullptr : mock_core_at(host, finding.second.device, finding.second.core);
-  text.add("device %u: ", finding.second.device);
-  text.add("%s", finding.race ? "race on " : "memory nobody wrote in this run, ");
+  mock_text_add(&text, "device %u: ", finding.second.device);
+  mock_text_add(&text, "%s", finding.race ? "race on " : "memory nobody wrote in this run, ");
   add_range(&text, host, finding.range, core);
-  text.add(": ");
+  mock_text_add(&text, ": ");
   if (finding.race) {
     add_site(&text, host, finding.first, finding.first_writes);
-    text.add(" and ");
+    mock_text_add(&text, " and ");
   }
   add_site(&text, host, finding.second, finding.second_writes);
   if (finding.race)
-    text.add(" are not ordered");
-  return text.s;
+    mock_text_add(&text, " are not ordered");
+  return text.buffer;
 }
 
 // --- places -------------------------------------------------------------------------------------
@@ -171,7 +157,7 @@ void inside_variable(core_watch_t *w, uint32_t engine, uint64_t address, uint64_
   mock_watcher_t *watcher = w->watcher;
   if (!watcher->strict)
     return;
-  text_t text;
+  line_t text;
   {
     mock_exec_hold_t hold(watcher->host->exec);
     const mock_core_names_t *names = &w->core->names;
@@ -185,16 +171,17 @@ void inside_variable(core_watch_t *w, uint32_t engine, uint64_t address, uint64_
         return;
       known = known || address - n.address < n.size;
     }
-    text.add("device %u: ", w->core->device->index);
+    mock_text_add(&text, "device %u: ", w->core->device->index);
     add_place(&text, w->core, w->pc[engine], w->opcode[engine]);
-    text.add(" (core %u, %s) %s 0x%llx, %llu bytes, ", w->core->index, isa_engine_name(engine),
-             write ? "writes" : "reads", ull{address}, ull{length});
+    mock_text_add(&text, " (core %u, %s) %s 0x%llx, %llu bytes, ", w->core->index,
+                  isa_engine_name(engine), write ? "writes" : "reads", ull{address}, ull{length});
     if (known) {
       const mock_name_t *name = mock_names_find(names, address);
-      text.add("beyond the end of %s (0x%llx, %llu bytes)", name != nullptr ? name->name : "?",
-               ull{name != nullptr ? name->address : 0}, ull{name != nullptr ? name->size : 0});
+      mock_text_add(&text, "beyond the end of %s (0x%llx, %llu bytes)",
+                    name != nullptr ? name->name : "?", ull{name != nullptr ? name->address : 0},
+                    ull{name != nullptr ? name->size : 0});
     } else {
-      text.add("outside every variable");
+      mock_text_add(&text, "outside every variable");
     }
   }
   std::lock_guard guard(watcher->mutex);
@@ -207,7 +194,7 @@ void inside_variable(core_watch_t *w, uint32_t engine, uint64_t address, uint64_
     return;
   }
   watcher->outside_seen.push_back(key);
-  watcher->lines.push_back(std::move(text.s));
+  watcher->lines.emplace_back(text.buffer);
 }
 
 // --- what the cores say -------------------------------------------------------------------------

@@ -199,11 +199,11 @@ TEST(EngineSync, DeadlockIsReported) {
           {run_start(ACT), move_imm({4}, {7}), both().wait(6, 100).wait2(0x84, 9, 4), halt()});
   m.start(0, SP, {run_start(SP), run_end(SP), halt()});
   EXPECT_EQ(m.wait(), MOCK_CORE_STALLED);
-  mock_name_t names[] = {{m.stream(0, ACT), 0x1000, "act.bin", 0, 0},
-                         {m.stream(0, PE), 0x1000, "pe.bin", 0, 0}};
+  mock_name_t names[] = {{m.stream(0, ACT), 0x1000, "act.bin", 0, MOCK_NAME_RECORDS},
+                         {m.stream(0, PE), 0x1000, "pe.bin", 3, MOCK_NAME_RECORDS}};
   ASSERT_EQ(mock_exec_names(m.host, 0, 0, names, 2), 0);
   std::string report = m.report();
-  EXPECT_NE(report.find("pe: pe.bin slot 1 NOP waits for semaphore 9 >= 16, it is 3\n"),
+  EXPECT_NE(report.find("pe: pe.bin slot 4 NOP waits for semaphore 9 >= 16, it is 3\n"),
             std::string::npos)
       << report;
   EXPECT_NE(report.find("act: act.bin slot 2 EVENT_SEMAPHORE waits for event 100 to be set, it is "
@@ -220,6 +220,23 @@ TEST(EngineSync, DeadlockIsReported) {
   EXPECT_GT(mock_core_report(m.host, 0, 0, small, sizeof(small)), sizeof(small));
   EXPECT_EQ(strlen(small), sizeof(small) - 1);
   EXPECT_EQ(mock_core_report(m.host, 0, 99, small, sizeof(small)), 0u);
+}
+
+// A variable has no slots: an engine that has run into one is somewhere in its bytes.
+TEST(EngineSync, ReportGivesSlotsAmongRecordsOnly) {
+  cores_t m;
+  m.start(0, PE, {run_start(PE), nop().wait(5, 9, 16), halt()});
+  m.start(0, ACT, {run_start(ACT), nop().wait(5, 9, 16), halt()});
+  EXPECT_EQ(m.wait(), MOCK_CORE_STALLED);
+  mock_name_t names[] = {{m.stream(0, PE) - 0x100, 0x1000, "weights", 5, 0}};
+  ASSERT_EQ(mock_exec_names(m.host, 0, 0, names, 1), 0);
+  std::string report = m.report();
+  EXPECT_NE(report.find("pe: weights+0x140 NOP waits"), std::string::npos) << report;
+  EXPECT_EQ(report.find("slot"), std::string::npos) << report;
+  char place[32];
+  snprintf(place, sizeof(place), "act: pc 0x%llx NOP",
+           static_cast<unsigned long long>(m.stream(0, ACT) + 0x40));
+  EXPECT_NE(report.find(place), std::string::npos) << report;
 }
 
 TEST(EngineSync, IdleAndWrongCores) {
