@@ -61,8 +61,6 @@ void mock_core_rings_step(mock_core_t *core, mock_udma_ref_t queue) {
   uint64_t bytes = 0;
   mock_udma_step_t step =
       mock_udma_step(core->host, core->device, queue.engine, queue.queue, &bytes);
-  if (core->watch != nullptr)
-    core->watch->packet_end(core->watch, core->actor);
   if (step != MOCK_UDMA_MOVED)
     return;
   core->ring_clock[engine] = start + mock_sim_packet_ps(bytes);

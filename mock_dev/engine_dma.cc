@@ -55,8 +55,6 @@ void mock_core_transfer_finish(mock_core_t *core, uint32_t n) {
   mock_pending_t *pending = &core->pending[n];
   const mock_transfer_t *transfer = &pending->transfer;
   uint32_t actor = MOCK_WATCH_TRANSFER + n;
-  if (core->watch != nullptr)
-    core->watch->transfer_move(core->watch, actor, transfer);
   mock_dge_fault_t fault;
   core->now = pending->done;
   core->actor = actor;

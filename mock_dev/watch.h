@@ -32,16 +32,14 @@ struct mock_watch_t {
   // by adding.
   void (*release)(mock_watch_t *watch, uint32_t actor, bool event, uint32_t index, bool raised,
                   int64_t value);
-  // The record at hand has become a transfer; its bytes are about to move; it has ended.
+  // The record at hand has become a transfer; its bytes have moved, or never will.
   void (*transfer_issue)(mock_watch_t *watch, uint32_t actor, const mock_transfer_t *transfer);
-  void (*transfer_move)(mock_watch_t *watch, uint32_t actor, const mock_transfer_t *transfer);
   void (*transfer_end)(mock_watch_t *watch, uint32_t actor);
-  // A packet of a ring is about to move; what it reads and writes; it has moved. (Doorbells are
-  // scalar accesses of engines.)
+  // A packet of a ring is about to move; what it reads and writes. (Doorbells are scalar accesses
+  // of engines.)
   void (*packet_begin)(mock_watch_t *watch, uint32_t actor);
   void (*packet_access)(mock_watch_t *watch, uint32_t actor, const mock_target_t *target,
                         uint64_t length, bool write);
-  void (*packet_end)(mock_watch_t *watch, uint32_t actor);
   // A word of the events of a core, this or another one, was written by its address: by a scalar
   // store, a transfer or a packet.
   void (*register_written)(mock_watch_t *watch, uint32_t actor, uint32_t device, uint32_t core,

@@ -330,8 +330,6 @@ void on_transfer_issue(mock_watch_t *watch, uint32_t actor, const mock_transfer_
   transfer_side(w, actor, transfer, transfer->dst, true);
 }
 
-void on_transfer_move(mock_watch_t *, uint32_t, const mock_transfer_t *) {}
-
 void on_transfer_end(mock_watch_t *watch, uint32_t actor) {
   core_watch_t *w = of(watch);
   mock_check_transfer_end(w->watcher->check, actor_of(w, actor));
@@ -359,8 +357,6 @@ void on_packet_access(mock_watch_t *watch, uint32_t actor, const mock_target_t *
     mock_check_access(w->watcher->check, ring_of(w, actor), &range, write);
 }
 
-void on_packet_end(mock_watch_t *, uint32_t) {}
-
 // What waits for the semaphore or event knows what the writer has done.
 void on_register_written(mock_watch_t *watch, uint32_t actor, uint32_t device, uint32_t core,
                          uint64_t offset) {
@@ -385,10 +381,9 @@ void on_register_written(mock_watch_t *watch, uint32_t actor, uint32_t device, u
 }
 
 void core_watch_init(mock_watcher_t *watcher, mock_core_t *core, core_watch_t *w) {
-  w->base = {
-      nullptr,          on_issue,          on_acquire,         on_operand,      on_scalar,
-      on_release,       on_transfer_issue, on_transfer_move,   on_transfer_end, on_packet_begin,
-      on_packet_access, on_packet_end,     on_register_written};
+  w->base = {nullptr,         on_issue,         on_acquire,         on_operand,
+             on_scalar,       on_release,       on_transfer_issue,  on_transfer_end,
+             on_packet_begin, on_packet_access, on_register_written};
   w->watcher = watcher;
   w->core = core;
   for (uint32_t e = 0; e < ISA_ENGINE_COUNT; ++e)

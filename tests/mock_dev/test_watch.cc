@@ -36,9 +36,6 @@ struct listener_t : mock_watch_t {
     transfer_issue = [](mock_watch_t *w, uint32_t a, const mock_transfer_t *t) {
       say(w, "transfer %u of %llu", a, static_cast<unsigned long long>(t->bytes));
     };
-    transfer_move = [](mock_watch_t *w, uint32_t a, const mock_transfer_t *) {
-      say(w, "move %u", a);
-    };
     transfer_end = [](mock_watch_t *w, uint32_t a) { say(w, "end %u", a); };
     packet_begin = [](mock_watch_t *w, uint32_t a) { say(w, "packet %u", a); };
     packet_access = [](mock_watch_t *w, uint32_t a, const mock_target_t *, uint64_t length,
@@ -46,7 +43,6 @@ struct listener_t : mock_watch_t {
       say(w, "access %u %llu %s", a, static_cast<unsigned long long>(length),
           write ? "write" : "read");
     };
-    packet_end = [](mock_watch_t *w, uint32_t a) { say(w, "packet end %u", a); };
     register_written = [](mock_watch_t *w, uint32_t a, uint32_t device, uint32_t core,
                           uint64_t offset) {
       say(w, "register by %u: %u %u %llx", a, device, core,
@@ -92,7 +88,6 @@ TEST(Watch, HearsEverythingInOrder) {
       "release 3 semaphore 6 raised 1",
       "issue 3 b8",
       "transfer 16 of 128",
-      "move 16",
       "release 16 semaphore 8 raised 16",
       "end 16",
       "issue 3 a5",
@@ -102,12 +97,10 @@ TEST(Watch, HearsEverythingInOrder) {
       "packet 309",
       "access 309 64 read",
       "access 309 64 write",
-      "packet end 309",
       "packet 309",
       "access 309 4 read",
       "access 309 4 write",
       "register by 309: 0 1 1918",
-      "packet end 309",
       "issue 3 a1",
   };
   EXPECT_EQ(listener.log, expected);
