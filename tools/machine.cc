@@ -137,8 +137,7 @@ NRT_STATUS machine::add(const placed_file &placed, const machine_arguments &argu
   if (status != NRT_SUCCESS)
     return status;
   H_NN handle = 0;
-  int32_t vnc =
-      placed.core < 0 ? -1 : placed.core - static_cast<int32_t>(tdrv_options(tdrv_)->first_vnc);
+  int32_t vnc = placed.core < 0 ? -1 : static_cast<int32_t>(vnc_of(placed.core));
   status = kmgr_load(kmgr_, bytes.data.get(), bytes.size, vnc, &handle);
   if (status != NRT_SUCCESS)
     return explain(status, "load", findings);

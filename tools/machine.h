@@ -60,6 +60,10 @@ class machine {
   const hal_identity_t &identity() const { return *hal_identity(hal_); }
   // Absolute number of a logical core of this process.
   uint32_t logical_core(uint32_t vnc) const { return tdrv_options(tdrv_)->first_vnc + vnc; }
+  // The way back: how this process counts a logical core that it has.
+  uint32_t vnc_of(int32_t logical_core) const {
+    return static_cast<uint32_t>(logical_core) - tdrv_options(tdrv_)->first_vnc;
+  }
   uint32_t lnc() const { return tdrv_options(tdrv_)->lnc; }
 
  private:

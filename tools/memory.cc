@@ -62,7 +62,7 @@ NRT_STATUS parse_tensor(const std::string &text, int32_t core, finding_sink &fin
 }
 
 vcore_t *vcore_at(const machine &m, int32_t core) {
-  return tdrv_vcore(m.tdrv(), static_cast<uint32_t>(core) - tdrv_options(m.tdrv())->first_vnc);
+  return tdrv_vcore(m.tdrv(), m.vnc_of(core));
 }
 
 predict_classes_t counters(const physical_core_t &pcore) {
@@ -120,8 +120,8 @@ NRT_STATUS measure_all(machine &m, const memory_arguments &arguments, memory_vie
   }
   for (size_t i = 0; i < view->tensors.size(); i++) {
     *failed = "--tensor " + arguments.tensors[i];
-    uint32_t vnc = static_cast<uint32_t>(view->tensors[i].core) - tdrv_options(m.tdrv())->first_vnc;
-    NRT_STATUS status = m.add_tensor(vnc, view->tensors[i].size, findings);
+    NRT_STATUS status =
+        m.add_tensor(m.vnc_of(view->tensors[i].core), view->tensors[i].size, findings);
     if (status != NRT_SUCCESS)
       return status;
   }
