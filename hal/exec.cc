@@ -154,11 +154,7 @@ int hal_exec_names(hal_device_t *device, uint32_t nc_id, const hal_name_t *names
 
 bool hal_exec_checks(const hal_device_t *device) {
   mock_host_t *host = hal_mock_host(device->hal);
-  if (host == nullptr)
-    return false;
-  mock_exec_options_t options;
-  mock_exec_options_get(host, &options);
-  return options.strict != 0 || options.races != 0;
+  return host != nullptr && mock_exec_checks(host) != 0;
 }
 
 int hal_exec_finding(hal_device_t *device, char *text, size_t size) {

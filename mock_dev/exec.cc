@@ -38,8 +38,10 @@ bool condition_init(pthread_cond_t *condition) {
 // Who checks runs with these options. Without memory nobody does. Lock held, or nobody else there.
 void watcher_set(mock_host *host, const mock_exec_options_t *options) {
   mock_exec_t *exec = host->exec;
+  bool checks = options->races != 0 || options->strict != 0;
+  __atomic_store_n(&exec->checks, checks ? 1u : 0u, __ATOMIC_RELAXED);
   exec->watcher = nullptr;
-  if (options->races == 0 && options->strict == 0)
+  if (!checks)
     return;
   mock_watcher_t *watcher = mock_watcher_create(host, options);
   if (watcher == nullptr)
@@ -149,6 +151,10 @@ int mock_exec_finding_at(mock_host_t *host, uint64_t index, char *text, size_t s
 void mock_exec_options_get(mock_host_t *host, mock_exec_options_t *out) {
   mock_exec_hold_t hold(host->exec);
   *out = host->exec->options;
+}
+
+int mock_exec_checks(const mock_host_t *host) {
+  return __atomic_load_n(&host->exec->checks, __ATOMIC_RELAXED) != 0;
 }
 
 void mock_exec_trace(mock_host_t *host, mock_exec_event_fn fn, void *user) {

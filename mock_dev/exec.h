@@ -25,6 +25,8 @@ typedef struct mock_exec_options {
  * NEURON_MOCK_EXACT_FUNCTIONS. */
 void mock_exec_configure(mock_host_t *host, const mock_exec_options_t *options);
 void mock_exec_options_get(mock_host_t *host, mock_exec_options_t *out);
+/* Whether they ask for strict mode or races: for every run, takes no lock. */
+int mock_exec_checks(const mock_host_t *host);
 
 enum {
   MOCK_CORE_IDLE,    /* no run is under way */

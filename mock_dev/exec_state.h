@@ -21,6 +21,7 @@ struct mock_exec_t {
   uint32_t process;     // fork generation it was made in
 
   mock_exec_options_t options;
+  uint32_t checks;      // atomic, written under the lock: the options ask for checks
   uint64_t generation;  // of the options, trace and names
   mock_exec_event_fn trace;
   void *trace_user;

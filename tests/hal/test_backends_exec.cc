@@ -284,6 +284,7 @@ TEST_P(BackendsExec, Engines) {
   EXPECT_EQ(state, GetParam() == OWN ? HAL_CORE_IDLE : HAL_CORE_BUSY);
   EXPECT_EQ(hal_core_wait(device, 8, 1000, &state), -E2BIG);
   EXPECT_EQ(hal_core_progress(device, 5), 0u);
+  EXPECT_FALSE(hal_exec_checks(device));
   char text[8] = "junk";
   hal_core_report(device, 8, text, sizeof(text));
   EXPECT_STREQ(text, "");

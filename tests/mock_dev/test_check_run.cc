@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races and strict mode on running engines: programs with one mistake each are told apart from the
 // same programs without it.
+#include <tuple>
+
+#include "mock_dev/exec_state.h"
 #include "tests/mock_dev/exec_fixture.h"
 
 namespace {
@@ -70,6 +73,17 @@ struct Watch : testing::Test {
 TEST_F(Watch, NothingIsReportedUnlessAsked) {
   char text[64];
   EXPECT_EQ(mock_exec_finding(m.host, text, sizeof(text), nullptr), -EAGAIN);
+}
+
+// Every run asks: whoever has the lock of execution keeps nobody from it.
+TEST_F(Watch, WhetherRunsAreCheckedIsToldWithoutTheLock) {
+  EXPECT_EQ(mock_exec_checks(m.host), 0);
+  for (auto [races, strict, expected] :
+       {std::tuple{1u, 0u, 1}, {0u, 1u, 1}, {1u, 1u, 1}, {0u, 0u, 0}}) {
+    configure(races, strict);
+    mock_exec_hold_t hold(m.host->exec);
+    EXPECT_EQ(mock_exec_checks(m.host), expected) << races << strict;
+  }
 }
 
 TEST_F(Watch, UnorderedAccessesOfTwoEnginesRace) {

@@ -109,6 +109,7 @@ TEST(Options, FromEnvironment) {
   EXPECT_EQ(exec.strict, 1u);
   EXPECT_EQ(exec.races, 1u);
   EXPECT_EQ(exec.exact_functions, 1u);
+  EXPECT_EQ(mock_exec_checks(m.host), 1);
   neuron_ioctl_compatible_version version = {};
   EXPECT_EQ(m.io_misc(NEURON_IOCTL_COMPATIBLE_VERSION, &version), 0);
   EXPECT_EQ(version.min, 6u);
