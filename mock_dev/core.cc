@@ -4,8 +4,6 @@
 // moves.
 #include "mock_dev/core.h"
 
-#include <ctime>
-
 #include "mock_dev/core_pool.h"
 #include "mock_dev/core_rings.h"
 #include "mock_dev/engine.h"
@@ -17,7 +15,6 @@ namespace {
 
 constexpr uint32_t STEPS_PER_LOOK = 32;  // at the clock
 constexpr uint32_t TURN_RECORDS = 1024;
-constexpr uint64_t NS_PER_S = 1000000000;
 
 thread_local mock_core_t *current;  // the core this thread runs
 
@@ -38,7 +35,7 @@ bool time_over(mock_core_t *core) {
   if (--core->until_look != 0)
     return false;
   core->until_look = STEPS_PER_LOOK;
-  return mock_clock_ns() >= core->stop_at || __atomic_load_n(core->stop_all, __ATOMIC_RELAXED) != 0;
+  return clock_now_ns() >= core->stop_at || __atomic_load_n(core->stop_all, __ATOMIC_RELAXED) != 0;
 }
 
 // One record of the engine whose turn it is, which lasts until it blocks or for TURN_RECORDS: one
@@ -183,12 +180,6 @@ mock_core_result_t run(mock_core_t *core) {
 }
 
 }  // namespace
-
-uint64_t mock_clock_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * NS_PER_S + static_cast<uint64_t>(t.tv_nsec);
-}
 
 bool mock_core_active(const mock_device_t *device, uint32_t core) {
   for (const mock_engine_t &engine : device->engines[core])

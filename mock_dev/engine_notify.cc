@@ -33,7 +33,7 @@ const char *start(mock_exec_record_t *x) {
   }
   uint32_t ms = mock_fault_event_number(host, MOCK_FAULT_SLOW);
   if (ms != 0)
-    x->core->engines[x->engine].pause_until = mock_clock_ns() + ms * NS_PER_MS;
+    x->core->engines[x->engine].pause_until = clock_now_ns() + ms * NS_PER_MS;
   return nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/clock.h"
 #include "mock_dev/chunk.h"
 #include "mock_dev/fault.h"
 #include "mock_dev/firmware.h"
@@ -23,12 +24,6 @@ constexpr uint64_t NS_PER_MS = 1000000;
 // Two rings and the page completions are written to.
 constexpr uint64_t COPY_RING_SIZES[MOCK_COPY_RING_CHUNKS] = {COPY_RING_SIZE, COPY_RING_SIZE,
                                                              MOCK_PAGE};
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000 * NS_PER_MS + static_cast<uint64_t>(t.tv_nsec);
-}
 
 void rings_free(mock_host *host, mock_device_t *device, uint32_t core) {
   for (uint32_t &chunk : device->copy_rings[core]) {
@@ -96,7 +91,7 @@ int request_add(mock_host *host, mock_device_t *device, const mock_reset_t *like
     return -ENOMEM;
   *r = *like;
   r->used = 1;
-  r->done_at = now_ns() + host->state->reset_ms * NS_PER_MS;
+  r->done_at = clock_now_ns() + host->state->reset_ms * NS_PER_MS;
   for (uint32_t core = 0; core < NEURON_MAX_CORES; ++core)
     if ((r->cores >> core & 1) != 0)
       core_take_down(host, device, core);
@@ -191,7 +186,7 @@ void mock_reset_device(mock_host *host, mock_device_t *device) {
 void mock_reset_settle(mock_host *host, mock_device_t *device) {
   if (!any_running(device))
     return;
-  uint64_t now = now_ns();
+  uint64_t now = clock_now_ns();
   for (mock_reset_t &r : device->resets)
     if (r.used != 0 && r.done == 0 && now >= r.done_at)
       request_finish(host, device, &r);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/nlog.h"
 #include "hal/exec.h"
 #include "tdrv/exec_unit.h"
@@ -12,12 +13,6 @@ namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr uint64_t kSliceNs = 100'000'000;  // progress is looked at this often
-
-uint64_t now_ns() {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + static_cast<uint64_t>(time.tv_nsec);
-}
 
 // "nd0 nc1", for lines.
 struct core_name_t {
@@ -214,7 +209,7 @@ wait_result_t wait_for_core(const exec_model_t *model, uint32_t k) {
       tell_missing(model, k);
       return WAIT_LATE;
     }
-    uint64_t now = now_ns(), seen = progress_of(model);
+    uint64_t now = clock_now_ns(), seen = progress_of(model);
     if (!looked || seen != progress) {
       looked = true;
       progress = seen;

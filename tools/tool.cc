@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.h"
 #include "base/nlog.h"
 
 static FILE *g_out = stdout;
@@ -161,10 +162,10 @@ void tool_table::print(std::string_view indent) const {
     print_line(cells);
 }
 
+static constexpr uint64_t kShownAfterNs = 1'000'000'000;
+
 tool_progress::tool_progress(std::string label)
-    : label_(std::move(label)), terminal_(isatty(STDERR_FILENO) == 1) {
-  clock_gettime(CLOCK_MONOTONIC, &start_);
-}
+    : label_(std::move(label)), terminal_(isatty(STDERR_FILENO) == 1), start_ns_(clock_now_ns()) {}
 
 tool_progress::~tool_progress() {
   if (shown_)
@@ -174,12 +175,8 @@ tool_progress::~tool_progress() {
 void tool_progress::update(uint64_t done, uint64_t total) {
   if (!terminal_ || total == 0)
     return;
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  double seconds = static_cast<double>(now.tv_sec - start_.tv_sec) +
-                   static_cast<double>(now.tv_nsec - start_.tv_nsec) * 1e-9;
   int percent = static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
-  if (seconds < 1 || percent == last_percent_)
+  if (clock_now_ns() - start_ns_ < kShownAfterNs || percent == last_percent_)
     return;
   last_percent_ = percent;
   shown_ = true;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,7 +77,7 @@ class tool_progress {
   std::string label_;
   bool terminal_;
   bool shown_ = false;
-  timespec start_{};
+  uint64_t start_ns_;
   int last_percent_ = -1;
 };
 
