@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory reports of the whole stack: the block of a load, and what a shortage says
 // (device-memory.md 2.8, 4.3, 4.5).
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -171,6 +172,35 @@ TEST_F(MemoryReport, NoBlockBelowInfo) {
   H_NN h = 0;
   ASSERT_EQ(s.load(sample_file(), 0, &h), NRT_SUCCESS);
   EXPECT_THAT(blocks(log), SizeIs(0));
+}
+
+// A core's queues lie in host memory: the driver counts them there (device-memory.md 2.1: category
+// 6), and reports of device memory leave them out, as any other host memory.
+TEST_F(MemoryReport, NotificationQueuesAreHostMemory) {
+  stack s;
+  ASSERT_TRUE(s.ok());
+  auto queues = [&](const char *where) {
+    std::string path =
+        fmt::format("/sys/devices/virtual/neuron_device/neuron0/{}/notifications/total", where);
+    int fd = mock_open(s.host, getpid(), path.c_str(), O_RDONLY);
+    EXPECT_GE(fd, 0) << path;
+    char text[32] = "";
+    EXPECT_GT(mock_read(s.host, getpid(), fd, text, sizeof(text) - 1), 0);
+    mock_close(s.host, getpid(), fd);
+    return strtoull(text, nullptr, 10);
+  };
+  const char *host = "stats/memory_usage/host_mem";
+  const char *device = "neuron_core0/stats/memory_usage/device_mem";
+  H_NN h = 0;
+  EXPECT_EQ(queues(host), 0u);
+  ASSERT_EQ(s.load(sample_file(), 0, &h), NRT_SUCCESS);
+  // Two cores: a page for each engine's queue, 64 KiB for errors.
+  EXPECT_EQ(queues(host), 2 * (5 * 4096u + 65536u));
+  EXPECT_EQ(queues(device), 0u);
+  auto column = static_cast<uint32_t>(dma_mem_usage_type_t::NOTIFICATION);
+  EXPECT_EQ(s.counters()[0].by_usage[0][column], 0u);
+  ASSERT_EQ(s.unload(h), NRT_SUCCESS);
+  EXPECT_EQ(queues(host), 0u);
 }
 
 // A load that does not fit: one record that names the models already there and the one that failed.
