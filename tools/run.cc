@@ -12,6 +12,7 @@
 
 #include "base/env.h"
 #include "tools/machine.h"
+#include "tools/run_progress.h"
 #include "tools/trace.h"
 
 NRT_STATUS run_explain(NRT_STATUS status, const std::string &where, finding_sink &findings) {
@@ -245,7 +246,7 @@ NRT_STATUS check_files(const run_arguments &arguments, run_session &session, fin
 }
 
 void execute(const run_arguments &arguments, run_session &session, run_report_t *report) {
-  tool_progress progress("running");
+  run_progress progress(arguments.repeat, !arguments.machine.json, run_records(*report));
   report->seconds.reserve(arguments.repeat);
   for (uint64_t i = 0; i < arguments.repeat; i++) {
     auto start = std::chrono::steady_clock::now();
@@ -256,7 +257,7 @@ void execute(const run_arguments &arguments, run_session &session, run_report_t 
       return;
     }
     report->seconds.push_back(took.count());
-    progress.update(i + 1, arguments.repeat);
+    progress.update(i + 1);
   }
 }
 

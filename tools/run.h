@@ -6,6 +6,7 @@
 #include <nrt/nrt.h>
 #include <nrt/nrt_experimental.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -127,6 +128,9 @@ void run_describe(nrt_model_t *model, run_report_t *report);
 void run_count(run_report_t *report);
 // What --races and --strict have found.
 void run_findings(run_report_t *report);
+// Counts the records that the cores of `report` execute from now on; may be called by any thread
+// while the runtime is initialised. Empty: a device that does not tell.
+std::function<uint64_t()> run_records(const run_report_t &report);
 // Records what the mock executes from now on; NULL: no longer.
 void run_trace(nrt_model_t *model, class trace_recorder *recorder);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mocked device behind the runtime: its switches, its counts, what it found.
 #include <cstring>
+#include <iterator>
+#include <numeric>
+#include <utility>
 
 #include "isa/isa.h"
 #include "nrt/runtime.h"
@@ -111,6 +114,26 @@ void run_describe(nrt_model_t *handle, run_report_t *report) {
       mock_exec_counts(host, core.device, core.core, &core.counts);
     report->cores.push_back(core);
   }
+}
+
+std::function<uint64_t()> run_records(const run_report_t &report) {
+  runtime_lease lease;
+  mock_host_t *host = host_of(lease);
+  if (host == nullptr)
+    return {};
+  std::vector<std::pair<uint32_t, uint32_t>> cores;
+  for (const run_core_t &core : report.cores)
+    cores.emplace_back(core.device, core.core);
+  auto count = [host, cores] {
+    uint64_t records = 0;
+    for (auto [device, core] : cores) {
+      mock_exec_counts_t counts;
+      mock_exec_counts(host, device, core, &counts);
+      records = std::accumulate(std::begin(counts.records), std::end(counts.records), records);
+    }
+    return records;
+  };
+  return [count, before = count()] { return count() - before; };
 }
 
 void run_count(run_report_t *report) {

@@ -162,7 +162,15 @@ void tool_table::print(std::string_view indent) const {
     print_line(cells);
 }
 
-static constexpr uint64_t kShownAfterNs = 1'000'000'000;
+static int percent_of(uint64_t done, uint64_t total) {
+  return static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
+}
+
+std::string tool_bar(uint64_t done, uint64_t total) {
+  constexpr int kWidth = 30;
+  int percent = percent_of(done, total), filled = percent * kWidth / 100;
+  return fmt::format("[{:#<{}}{:.<{}}] {:3}%", "", filled, "", kWidth - filled, percent);
+}
 
 tool_progress::tool_progress(std::string label)
     : label_(std::move(label)), terminal_(isatty(STDERR_FILENO) == 1), start_ns_(clock_now_ns()) {}
@@ -175,15 +183,12 @@ tool_progress::~tool_progress() {
 void tool_progress::update(uint64_t done, uint64_t total) {
   if (!terminal_ || total == 0)
     return;
-  int percent = static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
-  if (clock_now_ns() - start_ns_ < kShownAfterNs || percent == last_percent_)
+  int percent = percent_of(done, total);
+  if (clock_now_ns() - start_ns_ < TOOL_QUIET_NS || percent == last_percent_)
     return;
   last_percent_ = percent;
   shown_ = true;
-  constexpr int kWidth = 30;
-  int filled = percent * kWidth / 100;
-  tool_note(
-      fmt::format("\r{} [{:#<{}}{:.<{}}] {:3}%", label_, "", filled, "", kWidth - filled, percent));
+  tool_note(fmt::format("\r{} {}", label_, tool_bar(done, total)));
 }
 
 NRT_STATUS tool_read(const std::string &path, finding_sink &findings, neff_file_bytes *out) {

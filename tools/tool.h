@@ -64,6 +64,12 @@ class tool_table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// "[#####.....]  50%".
+std::string tool_bar(uint64_t done, uint64_t total);
+
+// Work that is done sooner shows no progress.
+constexpr uint64_t TOOL_QUIET_NS = 1'000'000'000;
+
 // A bar on standard error, on a terminal, once the work has taken a second.
 class tool_progress {
  public:

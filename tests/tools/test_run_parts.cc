@@ -10,6 +10,7 @@
 
 #include "isa/isa.h"
 #include "tools/compare.h"
+#include "tools/run_progress.h"
 #include "tools/trace.h"
 
 using testing::HasSubstr;
@@ -43,6 +44,15 @@ compare_result_t compare(uint32_t dtype, const std::vector<uint8_t> &data, const
 }
 
 }  // namespace
+
+// Long runs say what they have done so far, one by itself too.
+TEST(RunProgress, Text) {
+  uint64_t records = 1234567;
+  EXPECT_EQ(run_progress_text(0, 1, 4, &records), "running, 4 s, 1234567 records");
+  EXPECT_EQ(run_progress_text(0, 1, 4, nullptr), "running, 4 s");
+  EXPECT_EQ(run_progress_text(3, 10, 70, &records),
+            "running [#########.....................]  30%, 3 of 10, 70 s, 1234567 records");
+}
 
 TEST(TensorType, ValuesOfHalves) {
   auto half = [](uint16_t bits) {
