@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/faults/world.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -15,6 +14,7 @@
 #include <cstring>
 
 #include "base/nlog.h"
+#include "tests/support/process.h"
 #include "uapi/neuron_ioctl.h"
 #include "uapi/neuron_shared.h"
 
@@ -22,15 +22,6 @@ namespace {
 
 constexpr int32_t kLooker = 987654;  // a process of its own, so that looking changes nothing
 constexpr size_t kTensorSize = 70000;
-
-size_t open_descriptors() {
-  size_t count = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  while (directory != nullptr && readdir(directory) != nullptr)
-    count++;
-  closedir(directory);
-  return count;
-}
 
 void dump_chunks(mock_host_t *machine, int fd, std::vector<uint64_t> *out) {
   for (uint32_t hbm = 0; hbm < NEURON_MAX_HBM; hbm++) {
@@ -166,7 +157,7 @@ uint64_t fault_step(uint64_t events, uint64_t few) {
 
 holdings_t holdings_now() {
   holdings_t h;
-  h.descriptors = open_descriptors();
+  h.descriptors = process_descriptors();
   mock_host_t *machine = fault_machine();
   if (machine == nullptr)
     return h;

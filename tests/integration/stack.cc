@@ -7,11 +7,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "hal/kernel.h"
 #include "hal/mock.h"
+#include "tests/support/corpus.h"
 #include "uapi/neuron_ioctl.h"
 
 namespace {
@@ -209,14 +208,10 @@ void stack::heal() {
 
 std::vector<std::vector<uint8_t>> corpus_files() {
   std::vector<std::vector<uint8_t>> files;
-  const char *directory = getenv("OPENNRT_CORPUS");
-  if (directory == nullptr)
-    return files;
   for (const char *name : {"matmul_small.neff", "matmul_large.neff", "attn_v6.neff"}) {
-    std::ifstream in(std::string(directory) + "/" + name, std::ios::binary);
-    if (!in)
+    files.push_back(corpus_file(name));
+    if (files.back().empty())
       return {};
-    files.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   }
   return files;
 }

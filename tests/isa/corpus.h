@@ -5,14 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "isa/isa_table.h"
 #include "kelf/kelf.h"
 #include "neff/neff.h"
+#include "tests/support/corpus.h"
 
 constexpr const char *corpus_files[] = {"matmul_small.neff", "matmul_large.neff", "attn_v6.neff"};
 
@@ -20,22 +20,14 @@ class IsaCorpus : public testing::Test {
  protected:
   // False: there is no corpus, the test is skipped.
   bool load(const char *name) {
-    const char *dir = getenv("OPENNRT_CORPUS");
-    FILE *file = dir ? fopen((std::string(dir) + "/" + name).c_str(), "rb") : nullptr;
-    if (!file) {
+    std::vector<uint8_t> bytes = corpus_file(name);
+    if (bytes.empty()) {
       printf("skipped: no corpus\n");
       return false;
     }
-    std::string bytes;
-    char chunk[65536];
-    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), file)) > 0;)
-      bytes.append(chunk, n);
-    fclose(file);
     finding_sink findings;
     std::shared_ptr<const neff> source;
-    EXPECT_EQ(neff_open({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()}, {},
-                        findings, &source),
-              NRT_SUCCESS);
+    EXPECT_EQ(neff_open(bytes, {}, findings, &source), NRT_SUCCESS);
     EXPECT_EQ(kelf_load_nn(source, {}, findings, &nn), NRT_SUCCESS);
     return nn != nullptr;
   }

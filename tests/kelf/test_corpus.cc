@@ -7,6 +7,7 @@
 
 #include "neff/neff_file.h"
 #include "tests/kelf/fixture.h"
+#include "tests/support/corpus.h"
 
 namespace {
 
@@ -46,24 +47,14 @@ void expect_totals(const kbin_t &kbin, const totals &want) {
 class Corpus : public testing::Test {
  protected:
   void load(const char *name) {
-    const char *dir = getenv("OPENNRT_CORPUS");
-    std::string path = std::string(dir ? dir : "") + "/" + name;
-    FILE *file = dir ? fopen(path.c_str(), "rb") : nullptr;
-    if (!file) {
+    std::vector<uint8_t> bytes = corpus_file(name);
+    if (bytes.empty()) {
       printf("skipped: no corpus\n");
       GTEST_SKIP() << "skipped: no corpus";
     }
-    std::string bytes;
-    char chunk[65536];
-    for (size_t n; (n = fread(chunk, 1, sizeof(chunk), file)) > 0;)
-      bytes.append(chunk, n);
-    fclose(file);
     finding_sink findings;
     std::shared_ptr<const neff> source;
-    ASSERT_EQ(neff_open({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()}, {},
-                        findings, &source),
-              NRT_SUCCESS)
-        << text_of(findings);
+    ASSERT_EQ(neff_open(bytes, {}, findings, &source), NRT_SUCCESS) << text_of(findings);
     ASSERT_EQ(kelf_load_nn(source, {}, findings, &nn), NRT_SUCCESS) << text_of(findings);
     EXPECT_TRUE(findings.empty());
     EXPECT_EQ(nn->target, KELF_TARGET_CAYMAN);

@@ -7,18 +7,13 @@
 
 #include "nrt_test.h"
 #include "tests/reference/floats.h"
+#include "tests/support/corpus.h"
 
 namespace {
 
 constexpr size_t kXBytes = 128 * 256 * 2, kYBytes = 256 * 128 * 2, kOutBytes = 128 * 128 * 2;
 constexpr nrt_tensor_placement_t kDevice = NRT_TENSOR_PLACEMENT_DEVICE,
                                  kVirtual = NRT_TENSOR_PLACEMENT_VIRTUAL;
-
-std::vector<uint8_t> corpus_neff() {
-  const char *directory = getenv("OPENNRT_CORPUS");
-  return directory == nullptr ? std::vector<uint8_t>()
-                              : file_bytes(std::string(directory) + "/matmul_small.neff");
-}
 
 // x is `scale` times the identity on its first 128 columns, so out is scale times the first 128
 // rows of y, exactly.
@@ -101,7 +96,7 @@ struct sets_t {
 class Run : public NrtTest {
  protected:
   void SetUp() override {
-    neff = corpus_neff();
+    neff = corpus_file("matmul_small.neff");
     if (neff.empty()) {
       printf("skipped: no corpus\n");
       GTEST_SKIP() << "skipped: no corpus";

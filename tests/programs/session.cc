@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/programs/session.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "neff/neff.h"
 #include "nrt/runtime.h"
 #include "tdrv/dma_ring.h"
@@ -178,13 +175,6 @@ uint32_t program::core(uint32_t subgraph) {
   uint32_t core = 0;
   look(model_, [&](kmgr_model_t &m) { core = m.placement->mr_sets[subgraph].tpb->pcore.nc_id; });
   return core;
-}
-
-std::vector<uint8_t> corpus_file(const char *name) {
-  const char *directory = getenv("OPENNRT_CORPUS");
-  std::ifstream in(std::string(directory != nullptr ? directory : "/nowhere") + "/" + name,
-                   std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 std::vector<uint8_t> edit_file(const std::vector<uint8_t> &file,

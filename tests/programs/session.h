@@ -17,6 +17,7 @@
 #include "mock_dev/exec.h"
 #include "mock_dev/mock_dev.h"
 #include "neff/neff_write.h"
+#include "tests/support/corpus.h"
 
 // The runtime, initialised on a mocked trn2.3xlarge from construction to destruction.
 class session {
@@ -91,8 +92,6 @@ class program {
   std::vector<nrt_tensor_t *> old_;
 };
 
-// Files of the corpus; empty without it.
-std::vector<uint8_t> corpus_file(const char *name);
 #define SKIP_WITHOUT(file)                \
   if ((file).empty()) {                   \
     printf("skipped: no corpus\n");       \

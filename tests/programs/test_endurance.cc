@@ -2,14 +2,12 @@
 // matmul_small.neff over and over: nothing grows, nothing drifts, nothing is allocated. The suite
 // runs 20,000 executions, OPENNRT_SOAK=all (`make soak`) 1,000,000. Under a sanitizer 2,000: there
 // a run takes twenty times as long, and the heap is not counted.
-#include <dirent.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
-#include <fstream>
 
 #include "tests/programs/matmul_run.h"
+#include "tests/support/process.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kOwnHeap = false;
@@ -58,28 +56,6 @@ uint64_t allocations() {
 #endif
 }
 
-uint64_t resident_kib() {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("VmRSS:"))
-      return strtoull(line.c_str() + 6, nullptr, 10);
-  return 0;
-}
-
-uint64_t descriptors() {
-  uint64_t count = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  while (directory != nullptr && readdir(directory) != nullptr)
-    count++;
-  closedir(directory);
-  return count;
-}
-
-uint64_t long_form() {
-  const char *wish = getenv("OPENNRT_SOAK");
-  return wish != nullptr && strcmp(wish, "all") == 0;
-}
-
 }  // namespace
 
 TEST(Endurance, NothingGrows) {
@@ -95,21 +71,21 @@ TEST(Endurance, NothingGrows) {
   ASSERT_EQ(m.p.run(), NRT_SUCCESS);
   uint64_t each = mock_ioctl_count(s.host(), 0) - before_one;
 
-  uint64_t runs = long_form() ? 1'000'000 : kOwnHeap ? 20'000 : 2'000;
-  uint64_t resident = resident_kib(), open = descriptors();
+  uint64_t runs = process_is_soak() ? 1'000'000 : kOwnHeap ? 20'000 : 2'000;
+  uint64_t resident = process_memory("VmRSS"), open = process_descriptors();
   uint64_t requests = mock_ioctl_count(s.host(), 0), made = allocations();
   for (uint64_t i = 0; i < runs; i++)
     ASSERT_EQ(m.p.run(), NRT_SUCCESS) << "run " << i;
   EXPECT_EQ(allocations() - made, 0u);
   EXPECT_EQ(mock_ioctl_count(s.host(), 0) - requests, runs * each);
   EXPECT_LE(each, 4u);  // two for each physical core
-  EXPECT_EQ(descriptors(), open);
+  EXPECT_EQ(process_descriptors(), open);
   if (kOwnHeap) {
-    EXPECT_LE(resident_kib(), resident + 256);
+    EXPECT_LE(process_memory("VmRSS"), resident + 256 * 1024);
   }
   EXPECT_EQ(m.output(), first);
   EXPECT_TRUE(m.right(2));
   printf("%lu runs, %lu requests each, resident %lu -> %lu KiB\n", static_cast<unsigned long>(runs),
-         static_cast<unsigned long>(each), static_cast<unsigned long>(resident),
-         static_cast<unsigned long>(resident_kib()));
+         static_cast<unsigned long>(each), static_cast<unsigned long>(resident / 1024),
+         static_cast<unsigned long>(process_memory("VmRSS") / 1024));
 }

@@ -10,6 +10,7 @@
 #include "tests/programs/session.h"
 #include "tests/reference/floats.h"
 #include "tests/reference/matmul.h"
+#include "tests/support/process.h"
 
 namespace {
 
@@ -57,10 +58,6 @@ class MatmulLarge : public testing::Test {
                          << first % kShape.columns << ": " << fp16_value(out[first]) << ", exact "
                          << exact[first];
   }
-  static bool soak() {
-    const char *wish = getenv("OPENNRT_SOAK");
-    return wish != nullptr && strcmp(wish, "all") == 0;
-  }
 
   std::vector<uint8_t> file;
 };
@@ -99,7 +96,7 @@ TEST_F(MatmulLarge, EveryOutputOfExactDataIsBitEqual) {
   expect_exact(p, exact);
   // Interleaved, with transfers as late as can be, under the checks; `make soak`: six more.
   std::vector<uint64_t> seeds = {2};
-  if (soak())
+  if (process_is_soak())
     seeds = {1, 2, 3, 4, 5, 6};
   for (uint64_t seed : seeds) {
     SCOPED_TRACE(testing::Message() << "schedule " << seed);

@@ -3,11 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "kelf/kelf.h"
 #include "tests/reference/provenance.h"
+#include "tests/support/corpus.h"
 
 using testing::HasSubstr;
 
@@ -16,11 +14,7 @@ namespace {
 class Provenance : public testing::Test {
  protected:
   void SetUp() override {
-    const char *directory = getenv("OPENNRT_CORPUS");
-    std::ifstream in(
-        std::string(directory != nullptr ? directory : "/nowhere") + "/matmul_large.neff",
-        std::ios::binary);
-    std::vector<uint8_t> file{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::vector<uint8_t> file = corpus_file("matmul_large.neff");
     if (file.empty()) {
       printf("skipped: no corpus\n");
       GTEST_SKIP() << "skipped: no corpus";

@@ -5,7 +5,6 @@
 // whose output must stay the same to the bit. The suite runs 20 loads, 5,000 operations and 2,000
 // runs, OPENNRT_SOAK=all (`make soak`) 1,000, 100,000 and 1,000,000; OPENNRT_SOAK_RUNS=n sets the
 // runs.
-#include <dirent.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,6 +17,7 @@
 #include <string>
 
 #include "tests/integration/matmul_small.h"
+#include "tests/support/process.h"
 
 namespace {
 
@@ -29,35 +29,11 @@ constexpr bool kOwnHeap = false;  // a sanitizer keeps freed memory back for a w
 constexpr bool kOwnHeap = true;
 #endif
 
-bool long_form() {
-  const char *wish = getenv("OPENNRT_SOAK");
-  return wish != nullptr && strcmp(wish, "all") == 0;
-}
-
-// "VmRSS", "VmHWM", in bytes.
-uint64_t status_bytes(const std::string &key) {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind(key + ":", 0) == 0)
-      return strtoull(line.c_str() + key.size() + 1, nullptr, 10) * kKiB;
-  }
-  return 0;
-}
-
 size_t count_lines(const char *path) {
   std::ifstream in(path);
   size_t count = 0;
   for (std::string line; std::getline(in, line);)
     count++;
-  return count;
-}
-
-size_t count_descriptors() {
-  size_t count = 0;
-  DIR *directory = opendir("/proc/self/fd");
-  while (directory != nullptr && readdir(directory) != nullptr)
-    count++;
-  closedir(directory);
   return count;
 }
 
@@ -68,13 +44,14 @@ struct footprint_t {
 };
 
 footprint_t footprint(stack &s) {
-  return {s.chunks(), status_bytes("VmRSS"), count_descriptors(), count_lines("/proc/self/maps")};
+  return {s.chunks(), process_memory("VmRSS"), process_descriptors(),
+          count_lines("/proc/self/maps")};
 }
 
 void expect_no_growth(const footprint_t &before, const footprint_t &after) {
   EXPECT_EQ(after.chunks, before.chunks);
   EXPECT_EQ(after.descriptors, before.descriptors);
-  EXPECT_LT(status_bytes("VmHWM"), kResidentLimit);
+  EXPECT_LT(process_memory("VmHWM"), kResidentLimit);
   if (!kOwnHeap)
     return;
   EXPECT_LE(after.resident, before.resident + kGrowthLimit);
@@ -89,7 +66,7 @@ void print_footprint(const char *what, const footprint_t &before, const footprin
       "%zu -> %zu descriptors, %zu -> %zu mappings, %zu chunks\n",
       what, rounds, seconds, seconds * 1000 / static_cast<double>(rounds),
       static_cast<double>(before.resident) / kMiB, static_cast<double>(after.resident) / kMiB,
-      static_cast<double>(status_bytes("VmHWM")) / kMiB, before.descriptors, after.descriptors,
+      static_cast<double>(process_memory("VmHWM")) / kMiB, before.descriptors, after.descriptors,
       before.mappings, after.mappings, after.chunks.size());
 }
 
@@ -112,7 +89,7 @@ void load_often(const char *name, const std::vector<uint8_t> &file) {
     ASSERT_EQ(s.load(file, i % 4, &h), NRT_SUCCESS);
     ASSERT_EQ(s.unload(h), NRT_SUCCESS);
   }
-  uint64_t rounds = long_form() ? 1000 : 20;
+  uint64_t rounds = process_is_soak() ? 1000 : 20;
   footprint_t before = footprint(s);
   auto start = std::chrono::steady_clock::now();
   for (uint64_t i = 0; i < rounds; i++) {
@@ -261,7 +238,9 @@ TEST(Soak, RunsOfMatmulSmall) {
   for (int warm = 0; warm < 200; warm++)
     ASSERT_EQ(m.run(), NRT_SUCCESS);
   const char *wish = getenv("OPENNRT_SOAK_RUNS");
-  uint64_t rounds = wish != nullptr ? strtoull(wish, nullptr, 10) : long_form() ? 1000000 : 2000;
+  uint64_t rounds = wish != nullptr     ? strtoull(wish, nullptr, 10)
+                    : process_is_soak() ? 1000000
+                                        : 2000;
   footprint_t before = footprint(s);
   auto start = std::chrono::steady_clock::now();
   for (uint64_t i = 0; i < rounds; i++) {
@@ -282,7 +261,7 @@ TEST(Soak, DeviceMemoryAgainstAModel) {
   std::unique_ptr<stack> made = make_stack();
   stack &s = *made;
   ASSERT_TRUE(s.ok());
-  uint64_t rounds = long_form() ? 100000 : 5000;
+  uint64_t rounds = process_is_soak() ? 100000 : 5000;
   {
     memory_soak warm(s, 1);
     for (int i = 0; i < 2000; i++)

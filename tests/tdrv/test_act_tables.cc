@@ -14,6 +14,7 @@
 #include "mock_dev/act.h"
 #include "neff/neff.h"
 #include "tests/mock_dev/mock_fixture.h"
+#include "tests/support/corpus.h"
 
 namespace {
 
@@ -33,14 +34,11 @@ class ActTables : public testing::Test {
  protected:
   // Lowers a corpus file and puts the tables of its first subgraph into device memory.
   void stage(const char *name) {
-    const char *dir = getenv("OPENNRT_CORPUS");
-    std::string path = std::string(dir ? dir : "") + "/" + name;
-    FILE *file = dir ? fopen(path.c_str(), "rb") : nullptr;
-    if (!file)
+    std::vector<uint8_t> bytes = corpus_file(name);
+    if (bytes.empty()) {
+      printf("skipped: no corpus\n");
       GTEST_SKIP() << "skipped: no corpus";
-    std::vector<uint8_t> bytes(4 << 20);
-    bytes.resize(fread(bytes.data(), 1, bytes.size(), file));
-    fclose(file);
+    }
     finding_sink findings;
     std::shared_ptr<const neff> source;
     ASSERT_EQ(neff_open(bytes, {}, findings, &source), NRT_SUCCESS);
