@@ -16,6 +16,23 @@ constexpr size_t kBytes[] = {kRows * kDepth * 2, kDepth *kColumns * 2, kRows *kC
 
 }  // namespace
 
+bound_tensors::bound_tensors(tdrv_t *tdrv, const exec_model_t *model)
+    : io_(exec_model_info(model)->num_io_slots) {
+  for (uint32_t i = 0; i < io_.size(); ++i) {
+    const io_slot_t &slot = exec_model_info(model)->io_slots[i];
+    tensors_.push_back(
+        std::make_unique<tensor_owner>(tdrv, tensor_placement_t::DEVICE, 0, slot.size, slot.name));
+    EXPECT_EQ(tensor_memset(tensors_[i]->tensor, 0, 0, slot.size), NRT_SUCCESS);
+    EXPECT_EQ(tensor_access_begin(tensors_[i]->tensor, slot.is_output, &io_[i].access),
+              NRT_SUCCESS);
+  }
+}
+
+bound_tensors::~bound_tensors() {
+  for (exec_io_t &each : io_)
+    tensor_access_end(&each.access);
+}
+
 matmul_small::matmul_small(stack &s, const std::vector<uint8_t> &file, int32_t vnc,
                            tensor_placement_t placement)
     : s_(s), placement_(placement) {

@@ -21,6 +21,20 @@ class tensor_owner {
   tensor_t *tensor = nullptr;
 };
 
+// A device tensor of zeros for every input and output of a loaded model, bound as a run has them.
+class bound_tensors {
+ public:
+  bound_tensors(tdrv_t *tdrv, const exec_model_t *model);
+  ~bound_tensors();
+  bound_tensors(const bound_tensors &) = delete;
+  bound_tensors &operator=(const bound_tensors &) = delete;
+  const exec_io_t *io() const { return io_.data(); }
+
+ private:
+  std::vector<std::unique_ptr<tensor_owner>> tensors_;
+  std::vector<exec_io_t> io_;
+};
+
 class matmul_small {
  public:
   // `vnc` -1: leaves the choice to the runtime.

@@ -149,29 +149,19 @@ TEST_F(ExecuteFaults, ADmaEngineThatStops) {
   H_NN h = 0;
   ASSERT_EQ(s.load(files[2], 0, &h), NRT_SUCCESS);
   kmgr_model_t *model = kmgr_model_get(s.kmgr, h);
-  const vtpb_info_shared_t *info = exec_model_info(model->exec);
-  std::vector<std::unique_ptr<tensor_owner>> tensors;
-  std::vector<exec_io_t> io(info->num_io_slots);
-  for (uint32_t i = 0; i < info->num_io_slots; ++i) {
-    const io_slot_t &slot = info->io_slots[i];
-    tensors.push_back(std::make_unique<tensor_owner>(s.tdrv, tensor_placement_t::DEVICE, 0,
-                                                     slot.size, slot.name));
-    ASSERT_EQ(tensor_memset(tensors[i]->tensor, 0, 0, slot.size), NRT_SUCCESS);
-    ASSERT_EQ(tensor_access_begin(tensors[i]->tensor, slot.is_output, &io[i].access), NRT_SUCCESS);
-  }
-  ASSERT_EQ(exec_model_run(model->exec, io.data()), NRT_SUCCESS);
+  auto tensors = std::make_unique<bound_tensors>(s.tdrv, model->exec);
+  ASSERT_EQ(exec_model_run(model->exec, tensors->io()), NRT_SUCCESS);
   for (uint32_t nth : {1u, 2u, 40u}) {
     SCOPED_TRACE(nth);
     log_capture log;
     s.fail_nth(MOCK_FAULT_DMA_ABORT, nth, 1);
-    EXPECT_EQ(exec_model_run(model->exec, io.data()), NRT_EXEC_HW_ERR_DMA_ABORT);
+    EXPECT_EQ(exec_model_run(model->exec, tensors->io()), NRT_EXEC_HW_ERR_DMA_ABORT);
     EXPECT_THAT(log.errors(), ElementsAre(HasSubstr("DMA engine")));
     s.heal();
     EXPECT_TRUE(other.right(nth));
-    EXPECT_EQ(exec_model_run(model->exec, io.data()), NRT_SUCCESS);
+    EXPECT_EQ(exec_model_run(model->exec, tensors->io()), NRT_SUCCESS);
   }
-  for (exec_io_t &each : io)
-    tensor_access_end(&each.access);
+  tensors.reset();
   kmgr_model_put(s.kmgr, model);
   EXPECT_EQ(s.unload(h), NRT_SUCCESS);
 }
