@@ -79,6 +79,9 @@ class AttentionReadings : public testing::Test {
 TEST_F(AttentionReadings, TheFileAsItIs) {
   outcome o = plant([](isa_record &) { return false; }, 0);
   EXPECT_FALSE(out_of_window(o));
+  o = plant([](isa_record &) { return false; }, 0, recipe_b());
+  EXPECT_EQ(o.run, NRT_SUCCESS);
+  EXPECT_LE(o.figures.step, 2e-2);
   // and with a device that is looked at after each record
   o = try_out(file, recipe_a(), [](mock_core_t *, uint32_t, const isa_record &) {});
   EXPECT_FALSE(out_of_window(o));
