@@ -503,10 +503,13 @@ isa_pattern_view_t isa_view_pattern(const uint8_t *at, uint32_t size) {
   isa_pattern_view_t v{};
   v.dims = static_cast<uint8_t>((size - sizeof(v.addr4)) / 4);
   memcpy(&v.addr4, at, sizeof(v.addr4));
-  memcpy(v.step, at + 4, 2u * v.dims);
-  memcpy(v.count, at + 4 + 2u * v.dims, 2u * v.dims);
-  for (int d = v.dims; d < 4; d++)
+  for (uint32_t d = 0; d < 4; d++) {
     v.count[d] = 1;
+    if (d >= v.dims)
+      continue;
+    memcpy(&v.step[d], at + 4 + 2 * d, sizeof(v.step[d]));
+    memcpy(&v.count[d], at + 4 + 2 * (v.dims + d), sizeof(v.count[d]));
+  }
   return v;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isa/isa_table.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -125,6 +126,16 @@ finding_t check_queue(const isa_record *record, const isa_field_t &field) {
   if (n == 0 || n == field.size)
     return {"queue name", field.offset};
   return all_zero(record, field.offset + n, field.offset + field.size, "queue name");
+}
+
+// No bytes are wrong in it.
+bool takes_anything(const isa_field_t &field) {
+  constexpr uint32_t kinds = 1u << ISA_KIND_SIGNED | 1u << ISA_KIND_BITS |
+                             1u << ISA_KIND_REGISTERS | 1u << ISA_KIND_IMMEDIATES |
+                             1u << ISA_KIND_SCALAR | 1u << ISA_KIND_VARIABLE;
+  return (kinds >> field.kind & 1) != 0 ||
+         (field.kind == ISA_KIND_NUMBER && field.low == 0 && field.high == UINT32_MAX &&
+          field.size <= sizeof(field.high));
 }
 
 finding_t check_field(const isa_record *record, const isa_field_t &field, isa_engine_t engine,
@@ -293,6 +304,48 @@ finding_t check_whole(const isa_record *record, isa_engine_t engine) {
   }
 }
 
+// What check_record looks at, made once per opcode from the table.
+struct rules_t {
+  const isa_field_t *fields[ISA_RECORD_BYTES];  // those that not all bytes suit
+  uint32_t count;
+  uint64_t spare[ISA_RECORD_BYTES / sizeof(uint64_t)];  // ones: bytes that belong to no field
+};
+
+std::array<rules_t, 256> make_rules() {
+  std::array<rules_t, 256> all{};
+  for (const isa_opcode_info_t &info : isa_opcode_infos()) {
+    rules_t &rules = all[info.opcode];
+    uint8_t spare[ISA_RECORD_BYTES];
+    memset(spare, 0xFF, sizeof(spare));
+    spare[0] = 0;  // the opcode
+    for (const auto fields : {isa_header_fields(), info.fields}) {
+      for (const isa_field_t &field : fields) {
+        memset(spare + field.offset, 0, field.size);
+        if (!takes_anything(field))
+          rules.fields[rules.count++] = &field;
+      }
+    }
+    memcpy(rules.spare, spare, sizeof(spare));
+  }
+  return all;
+}
+
+const rules_t &rules_of(uint8_t opcode) {
+  static const std::array<rules_t, 256> rules = make_rules();
+  return rules[opcode];
+}
+
+// First byte that belongs to no field and is not zero; ISA_RECORD_BYTES: there is none.
+uint32_t first_spare(const isa_record *record, const rules_t &rules) {
+  for (uint32_t i = 0; i < std::size(rules.spare); i++) {
+    uint64_t word;
+    memcpy(&word, bytes_of(record) + 8 * i, sizeof(word));
+    if ((word & rules.spare[i]) != 0)
+      return 8 * i + static_cast<uint32_t>(std::countr_zero(word & rules.spare[i])) / 8;
+  }
+  return ISA_RECORD_BYTES;
+}
+
 finding_t check_record(const isa_record *record, isa_engine_t engine, isa_form_t form) {
   const isa_opcode_info_t *info = isa_opcode_info(record->h.opcode);
   if (!info)
@@ -303,20 +356,15 @@ finding_t check_record(const isa_record *record, isa_engine_t engine, isa_form_t
     return {form == ISA_FORM_IMAGE ? "pseudo record in a loaded image"
                                    : "record that only a loaded image has",
             0};
-  uint64_t covered = 1;  // bytes that belong to a field
-  for (const auto fields : {isa_header_fields(), info->fields}) {
-    for (const isa_field_t &field : fields) {
-      const finding_t f = check_field(record, field, engine, form);
-      if (f.text)
-        return f;
-      covered |= ((1ull << field.size) - 1) << field.offset;
-    }
+  const rules_t &rules = rules_of(record->h.opcode);
+  for (uint32_t i = 0; i < rules.count; i++) {
+    const finding_t f = check_field(record, *rules.fields[i], engine, form);
+    if (f.text)
+      return f;
   }
-  for (uint64_t rest = ~covered; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<uint32_t>(std::countr_zero(rest));
-    if (bytes_of(record)[i] != 0)
-      return {"byte without a field is not zero", i};
-  }
+  const uint32_t spare = first_spare(record, rules);
+  if (spare < ISA_RECORD_BYTES)
+    return {"byte without a field is not zero", spare};
   return check_whole(record, engine);
 }
 
