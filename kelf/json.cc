@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "base/huge_pages.h"
+#include "base/pages.h"
 
 namespace {
 
@@ -149,11 +149,11 @@ bool error_offset(std::string_view text, simdjson::error_code error, size_t *out
 
 // Allocates what the parser would allocate itself. It finds out whether there was memory for it.
 void hint_large_document(size_t bytes, simdjson::dom::document *out) {
-  if (bytes < HUGE_PAGES_MIN_BYTES || bytes > simdjson::SIMDJSON_MAXSIZE_BYTES ||
+  if (bytes < PAGES_HUGE_MIN_BYTES || bytes > simdjson::SIMDJSON_MAXSIZE_BYTES ||
       out->allocate(bytes))
     return;
-  huge_pages_hint(out->tape.get(), bytes * sizeof(out->tape[0]));
-  huge_pages_hint(out->string_buf.get(), bytes);
+  pages_hint_huge(out->tape.get(), bytes * sizeof(out->tape[0]));
+  pages_hint_huge(out->string_buf.get(), bytes);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/checked.h"
-#include "base/huge_pages.h"
+#include "base/pages.h"
 
 const char *kbin_mr_type_name(kbin_mr_type_t type) {
   switch (type) {
@@ -154,7 +154,7 @@ kbin_mem_ref_set_t *kbin_mem_ref_set_alloc(uint32_t nmem) {
   auto *set = static_cast<kbin_mem_ref_set_t *>(calloc(1, bytes));
   if (!set)
     return nullptr;
-  huge_pages_hint(set, bytes);
+  pages_hint_huge(set, bytes);
   set->nmem = nmem;
   return set;
 }

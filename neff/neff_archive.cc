@@ -11,7 +11,7 @@
 #include <new>
 
 #include "base/checked.h"
-#include "base/huge_pages.h"
+#include "base/pages.h"
 #include "neff/neff_inflate.h"
 #include "neff/neff_locale.h"
 
@@ -27,6 +27,7 @@ namespace {
 constexpr uint64_t kTarBlock = 512;
 // Below this a compression ratio says nothing: short archives of zeros are fine.
 constexpr uint64_t kRatioFloor = 64ull << 20;
+constexpr uint64_t kReadStep = 1 << 20;
 constexpr std::string_view kIgnoredSuffix = "wavegraph-bin.json";
 
 la_ssize_t read_source(struct archive *, void *user, const void **buffer) {
@@ -150,10 +151,13 @@ NRT_STATUS walk::read_data(const std::string &where, uint64_t size,
   std::unique_ptr<uint8_t[]> data(new (std::nothrow) uint8_t[size + NEFF_MEMBER_PADDING]);
   if (data == nullptr)
     return findings.add(NRT_RESOURCE, where, "no host memory for the member's {} bytes", size);
-  huge_pages_hint(data.get(), size);
+  pages_hint_huge(data.get(), size);
   uint64_t done = 0;
   while (done < size) {
-    la_ssize_t got = archive_read_data(archive.get(), data.get() + done, size - done);
+    // Not further ahead than this: what the entry claims need not be there.
+    uint64_t step = std::min(size - done, kReadStep);
+    pages_fill(data.get() + done, step);
+    la_ssize_t got = archive_read_data(archive.get(), data.get() + done, step);
     if (got < 0)
       return fail(where, fmt::format("read {} of {} bytes", done, size));
     if (got == 0)

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/nlog.h"
+#include "base/pages.h"
 #include "isa/isa_modes.h"
 #include "isa/isa_table.h"
 #include "isa/project.h"
@@ -482,6 +483,7 @@ NRT_STATUS translate_stream(const translate_t *translate, const kbin_engine_t *e
     NLOG_ERROR(NLOG_TDRV, "no host memory to translate {} instructions", stream.slots);
     return NRT_RESOURCE;
   }
+  pages_fill(out->main.records, size_t{stream.slots} * ISA_RECORD_BYTES);
   nlog_held_error reason;
   instr_place_t place = {stream.set->kbin->sg_name.c_str(), stream.engine, stream.records, 0};
   nlog_held_error *previous = nlog_hold_errors(&reason);

@@ -12,8 +12,8 @@
 #include "base/checked.h"
 #include "base/env.h"
 #include "base/finding.h"
-#include "base/huge_pages.h"
 #include "base/nlog.h"
+#include "base/pages.h"
 
 TEST(Checked, RefusesWhereArithmeticWraps) {
   uint64_t out = 7;
@@ -205,26 +205,47 @@ bool hinted(const void *address) {
 
 }  // namespace
 
-TEST(HugePages, AHintIsAboutTheInsideOfALargeBlock) {
+TEST(Pages, AHintIsAboutTheInsideOfALargeBlock) {
   if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0)
     GTEST_SKIP() << "this kernel has no transparent huge pages";
   constexpr size_t kHuge = size_t{2} << 20, kPage = 4096;
   // From one page before a boundary to one page behind one.
-  constexpr size_t kMapped = HUGE_PAGES_MIN_BYTES + 4 * kHuge;
+  constexpr size_t kMapped = PAGES_HUGE_MIN_BYTES + 4 * kHuge;
   auto *mapped = static_cast<char *>(
       mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(mapped, MAP_FAILED);
   auto at = reinterpret_cast<uintptr_t>(mapped);
   char *boundary = mapped + ((at + kPage + kHuge - 1) / kHuge * kHuge - at);
   char *block = boundary - kPage;
-  size_t bytes = HUGE_PAGES_MIN_BYTES + kHuge + 2 * kPage;
+  size_t bytes = PAGES_HUGE_MIN_BYTES + kHuge + 2 * kPage;
 
-  huge_pages_hint(block, HUGE_PAGES_MIN_BYTES - 1);
+  pages_hint_huge(block, PAGES_HUGE_MIN_BYTES - 1);
   EXPECT_FALSE(hinted(boundary));
-  huge_pages_hint(block, bytes);
+  pages_hint_huge(block, bytes);
   EXPECT_FALSE(hinted(block));
   EXPECT_TRUE(hinted(boundary));
   EXPECT_TRUE(hinted(block + bytes - 2 * kPage));
   EXPECT_FALSE(hinted(block + bytes - 1));
   munmap(mapped, kMapped);
+}
+
+TEST(Pages, WhatIsFilledStandsInMemoryAndNothingElse) {
+  constexpr size_t kPage = 4096, kPages = 64;
+  auto *mapped = static_cast<char *>(
+      mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto present = [&] {
+    unsigned char pages[kPages];
+    EXPECT_EQ(mincore(mapped, kPages * kPage, pages), 0);
+    return std::vector<unsigned char>(pages, pages + kPages);
+  };
+  pages_fill(mapped, PAGES_FILL_MIN_BYTES - 1);
+  EXPECT_THAT(present(), testing::Each(0));
+  // From inside the third page to inside the thirty-fourth: whole pages only.
+  pages_fill(mapped + 2 * kPage + 1, 32 * kPage);
+  if (present()[3] == 0)
+    GTEST_SKIP() << "this kernel has no MADV_POPULATE_WRITE";
+  for (size_t i = 0; i < kPages; i++)
+    EXPECT_EQ(present()[i], i >= 3 && i < 34 ? 1 : 0) << i;
+  munmap(mapped, kPages * kPage);
 }
