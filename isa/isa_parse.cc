@@ -162,6 +162,24 @@ const isa_field_t *find_field(uint8_t opcode, std::string_view name) {
   return nullptr;
 }
 
+// "src, dst, op, channels": what a line of this opcode may give by name. The header's own fields
+// are rare, and left out.
+std::string field_names(uint8_t opcode) {
+  std::string names;
+  for (const isa_field_t &field : isa_opcode_info(opcode)->fields) {
+    if (!field.inner)
+      names += (names.empty() ? "" : ", ") + std::string(field.name);
+  }
+  return names.empty() ? "no fields" : names;
+}
+
+std::string opcode_names() {
+  std::string names;
+  for (const isa_opcode_info_t &info : isa_opcode_infos())
+    names += (names.empty() ? "" : ", ") + std::string(info.name);
+  return names;
+}
+
 bool parse_item(isa_parse_t *p) {
   isa_cursor_t *c = p->cursor;
   const std::string_view word = isa_cursor_peek_word(c);
@@ -183,9 +201,10 @@ bool parse_item(isa_parse_t *p) {
     return parse_update(p, begin, second_block);
   const isa_field_t *field = find_field(p->record.h.opcode, word);
   if (!field)
-    return isa_cursor_fail_at(
-        c, begin,
-        std::string(isa_opcode_name(p->record.h.opcode)) + " has no '" + std::string(word) + "'");
+    return isa_cursor_fail_at(c, begin,
+                              std::string(isa_opcode_name(p->record.h.opcode)) + " has no '" +
+                                  std::string(word) + "'; it has " +
+                                  field_names(p->record.h.opcode));
   return note_given(p, field->offset, begin) && isa_cursor_expect(c, "=") &&
          isa_parse_field(p, *field);
 }
@@ -234,7 +253,8 @@ bool isa_parse_record(isa_parse_t *p) {
       found = &info;
   }
   if (!found)
-    return isa_cursor_fail(c, "unknown instruction '" + std::string(word) + "'");
+    return isa_cursor_fail(
+        c, "unknown instruction '" + std::string(word) + "', not one of " + opcode_names());
   c->at += word.size();
   p->record.h.opcode = found->opcode;
   p->record.h.words = isa_syntax_words(found->opcode);

@@ -423,7 +423,7 @@ bool isa_parse_variable(isa_cursor_t *c, const isa_names_t *names, uint32_t *id)
   }
   const auto found = names->ids.find(name);
   if (found == names->ids.end())
-    return isa_cursor_fail_at(c, begin, "no variable of that name");
+    return isa_cursor_fail_at(c, begin, "no variable of that name; '.var NAME ID' makes one known");
   *id = found->second;
   return true;
 }
