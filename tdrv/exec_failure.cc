@@ -62,7 +62,8 @@ error_class_t class_of(uint16_t error) {
     case PROJECT_ERROR_DMA_ABORT:
       return {NRT_EXEC_HW_ERR_DMA_ABORT, "a DMA engine has stopped"};
     case PROJECT_ERROR_DMA_IN_FLIGHT:
-      return {NRT_EXEC_COMPLETED_WITH_ERR, "the program ended before its transfers"};
+      return {NRT_EXEC_COMPLETED_WITH_ERR,
+              "the program ended before its transfers: it does not wait for all of them"};
     default:
       return {NRT_EXEC_COMPLETED_WITH_ERR, "unknown error"};
   }
@@ -94,7 +95,7 @@ void describe_place(const project_notification_t *record, const program_t *progr
     *end.out = '\0';
     return;
   }
-  auto end = fmt::format_to_n(text, size - 1, "record {:#x}", low);
+  auto end = fmt::format_to_n(text, size - 1, "outside the program, record {:#x}", low);
   *end.out = '\0';
 }
 
