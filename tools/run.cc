@@ -15,10 +15,25 @@
 #include "tools/run_progress.h"
 #include "tools/trace.h"
 
+namespace {
+
+// A report of a failed run has a line per engine that stands still.
+void add_lines(NRT_STATUS status, const std::string &where, std::string_view text,
+               finding_sink &findings) {
+  for (size_t at = 0; at <= text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    findings.add(status, where, "{}", text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+}  // namespace
+
 NRT_STATUS run_explain(NRT_STATUS status, const std::string &where, finding_sink &findings) {
   if (status == NRT_SUCCESS)
     return status;
-  return findings.add(status, where, "{}", tool_take_error("failed without a word"));
+  add_lines(status, where, tool_take_error("failed without a word"), findings);
+  return status;
 }
 
 namespace {
@@ -292,13 +307,21 @@ bool all_well(const run_report_t &report, const finding_sink &findings) {
 
 // Options that make no sense whatever the file holds.
 std::optional<std::string> check_arguments(const run_arguments &arguments) {
-  for (const auto *list : {&arguments.inputs, &arguments.outputs, &arguments.compares})
-    for (const std::string &text : *list) {
+  auto check = [](const std::vector<std::string> &list, bool may_be_bare, const char *option,
+                  const char *form) -> std::optional<std::string> {
+    for (const std::string &text : list) {
       run_assignment_t ignored;
-      bool bare = list != &arguments.inputs && is_bare(text);
-      if (!bare && !run_parse_assignment(text, &ignored))
-        return fmt::format("'{}' is not NAME=FILE", text);
+      if (!(may_be_bare && is_bare(text)) && !run_parse_assignment(text, &ignored))
+        return fmt::format("{}: '{}' is not {}", option, text, form);
     }
+    return std::nullopt;
+  };
+  for (auto wrong : {check(arguments.inputs, false, "--input",
+                           "NAME=FILE.npy, NAME=raw:FILE, NAME=zeros or NAME=random[:SEED]"),
+                     check(arguments.outputs, true, "--output", "NAME=FILE.npy or NAME=raw:FILE"),
+                     check(arguments.compares, true, "--compare", "NAME=FILE.npy")})
+    if (wrong)
+      return wrong;
   for (size_t i = 0; i < arguments.inputs.size(); i++)
     for (size_t j = 0; j < i; j++) {
       run_assignment_t one, other;
@@ -357,7 +380,7 @@ int command_run(const run_arguments &given) {
   else
     run_print_text(arguments, report);
   if (report.status != NRT_SUCCESS)
-    findings.add(report.status, "execution", "{}", report.error);
+    add_lines(report.status, "execution", report.error, findings);
   for (const std::string &text : report.findings)
     findings.add(NRT_EXEC_COMPLETED_WITH_ERR, "device", "{}", text);
   tool_report(arguments.file, findings);

@@ -98,7 +98,7 @@ class run_session {
   nrt_tensor_set_t *inputs_ = nullptr, *outputs_ = nullptr;
 };
 
-// The one ERROR line of the call that just failed, as a finding.
+// The one ERROR record of the call that just failed: a finding for each of its lines.
 NRT_STATUS run_explain(NRT_STATUS status, const std::string &where, finding_sink &findings);
 
 // --- run_tensors.cc ------------------------------------------------------------------------------

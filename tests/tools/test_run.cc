@@ -66,6 +66,16 @@ TEST_F(RunTest, BadArgumentsAreUsageErrors) {
     EXPECT_EQ(run("run " + file + " " + arguments).code, 2) << arguments;
 }
 
+TEST_F(RunTest, AssignmentsThatAreNoneNameTheOption) {
+  std::string file = sample();
+  expect_refused(file + " --input x.npy", "--input: 'x.npy' is not NAME=FILE.npy, NAME=raw:FILE, ",
+                 2);
+  expect_refused(file + " --zeros --output o.bin",
+                 "--output: 'o.bin' is not NAME=FILE.npy or NAME=raw:FILE", 2);
+  expect_refused(file + " --zeros --compare output0", "--compare: 'output0' is not NAME=FILE.npy",
+                 2);
+}
+
 TEST_F(RunTest, InputFilesMustFit) {
   std::string file = sample();
   expect_refused(file + " --zeros --input x=" + npy("a.npy", 'f', 4, {128, 64}),
@@ -243,4 +253,71 @@ TEST_F(RunSample, CountsAndTrace) {
                   "d['traceEvents'] if e['name'] in ('CAST', 'TENSOR_TENSOR') and e['pid'] "
                   "== p]] for a, b in zip(l, l[1:]))"),
             "True");
+}
+
+namespace {
+
+class RunProgram : public RunSample {
+ protected:
+  // examples/double.s with one text in it replaced by another, in the sample: p.neff.
+  void assemble(const std::string &from = "", const std::string &to = "") {
+    runnable();
+    bytes_t bytes = slurp(EXAMPLES "/double.s");
+    std::string text(bytes.begin(), bytes.end());
+    for (size_t at = 0; !from.empty(); at += to.size()) {
+      size_t found = text.find(from, at);
+      if (found == std::string::npos) {
+        ASSERT_NE(at, 0u) << from;
+        break;
+      }
+      text.replace(found, from.size(), to);
+      at = found;
+    }
+    spit(dir / "p.s", text_bytes(text));
+    tool_result r =
+        run("asm " + (dir / "p.s") + " --into " + (dir / "r.neff") + " -o " + (dir / "p.neff"));
+    ASSERT_EQ(r.code, 0) << r.err;
+  }
+};
+
+}  // namespace
+
+TEST_F(RunProgram, ExampleDoubles) {
+  assemble();
+  for (int seed : {0, 1, 2}) {
+    tool_result r =
+        run(fmt::format("run {} --zeros --input x={} --output {} --races --strict "
+                        "--seed {}",
+                        dir / "p.neff", dir / "x.npy", dir / "o.npy", seed));
+    ASSERT_EQ(r.code, 0) << r.err;
+    constexpr const char *kCheck = R"(
+import struct, sys
+x = struct.unpack('<8192e', open(sys.argv[1] + '/x.npy', 'rb').read()[-16384:])
+out = struct.unpack('<8192f', open(sys.argv[1] + '/o.npy', 'rb').read()[-32768:])
+print(any(x) and [2 * v for v in x] == list(out))
+)";
+    EXPECT_EQ(python(dir, kCheck, dir.path()), "True\n") << seed;
+  }
+}
+
+// Each line of a deadlock's report is a line of the tool's, too.
+TEST_F(RunProgram, ADeadlockIsToldLineByLine) {
+  assemble("wait sem24>=16", "wait sem24>=17");
+  tool_result r = run("run --zeros " + (dir / "p.neff"));
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.err, HasSubstr("deadlock, nothing can move [NRT_TIMEOUT]\n"));
+  EXPECT_THAT(r.err, HasSubstr("dve slot 0 TENSOR_SCALAR waits for semaphore 24 >= 17, it is 16 "
+                               "[NRT_TIMEOUT]\n"));
+  EXPECT_THAT(r.err, Not(HasSubstr("\\x0a")));
+  r = run("run --json --zeros " + (dir / "p.neff"));
+  EXPECT_THAT(query(r.out, "d['execution']['what'].split('\\n')[4]"),
+              HasSubstr("dve slot 0 TENSOR_SCALAR waits for semaphore 24"));
+}
+
+TEST_F(RunProgram, AMissingWaitIsARace) {
+  assemble("wait sem24>=16, ", "");
+  tool_result r = run("run --zeros --races --seed 2 " + (dir / "p.neff"));
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.err, HasSubstr("read by dve slot 0 TENSOR_SCALAR (core 0, dve) and write by pool "
+                               "slot 0 DMAMEMCPY (core 0, pool) are not ordered"));
 }
