@@ -8,9 +8,19 @@ INSTANCE ?= trn2.3xlarge
 MESON_SETUP = meson setup
 PREFIX ?= /usr/local
 
-.PHONY: all deps build test demo bench lint format asan tsan fuzz faults soak install clean
+.PHONY: all help deps build test demo bench lint format asan tsan fuzz faults soak install clean
 
 all: build
+
+help:
+	@echo 'make demo [NEFF=FILE] [INSTANCE=TYPE]   a NEFF placed and run on a mocked device'
+	@echo 'make build | test                       everything; every test'
+	@echo 'make bench                              docs/benchmarks.md'
+	@echo 'make lint | format                      clang-format, folder arrows, clang-tidy'
+	@echo 'make asan | tsan                        the tests under sanitizers'
+	@echo 'make fuzz [FUZZ="..."] [FUZZ_SECONDS=N] docs/fuzzing.md'
+	@echo 'make faults | soak                      the same'
+	@echo 'make install [PREFIX=DIR] | clean'
 
 deps:
 	@.ci/deps
