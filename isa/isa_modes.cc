@@ -54,8 +54,7 @@ finding_t check_shapes(const isa_record *record) {
   return {};
 }
 
-// --- the PE array
-// ----------------------------------------------------------------------------------
+// --- the PE array ---
 
 template <typename RECORD>  // isa_ldweights, isa_matmul
 finding_t check_operand_type(const RECORD &r) {
@@ -115,8 +114,7 @@ finding_t check_matmul(const isa_matmul &r) {
                   check_destination(r));
 }
 
-// --- lane by lane
-// ----------------------------------------------------------------------------------
+// --- lane by lane ---
 
 // The bit operations have opcodes of their own (51, 53, 9E).
 finding_t check_arithmetic(uint8_t op, size_t offset) {
@@ -182,8 +180,7 @@ finding_t check_affine_select(const isa_affine_select &r) {
                   same_elements(r.src, r.dst, offsetof(isa_affine_select, src.count)));
 }
 
-// --- operands that overlap
-// -------------------------------------------------------------------------
+// --- operands that overlap ---
 
 uint32_t last_pattern(const isa_record *record) {
   uint32_t at = 0;
@@ -232,8 +229,7 @@ finding_t check_overlap(const isa_record *record) {
 }
 static_assert(ISA_MODES_LANE == 2048 && ISA_MODES_RESULTS == 512);
 
-// --- scalars and branches
-// --------------------------------------------------------------------------
+// --- scalars and branches ---
 
 bool is_wide(uint8_t dtype) {
   return dtype == ISA_DTYPE_INT64 || dtype == ISA_DTYPE_UINT64;
@@ -308,8 +304,7 @@ finding_t check_tensor_move(const isa_tensor_move &r) {
   return check_written(r.reg, load ? r.count[0] * r.count[1] : 0, offsetof(isa_tensor_move, reg));
 }
 
-// --- transfers
-// -------------------------------------------------------------------------------------
+// --- transfers ---
 
 // A bound says how far an offset from an entry of the DGE table may reach.
 finding_t check_bound(uint8_t bound, const isa_addr8 &address, size_t offset) {

@@ -19,8 +19,7 @@ void put(isa_parse_t *p, uint32_t offset, uint32_t size, uint64_t value) {
     bytes_at(p, offset)[i] = static_cast<uint8_t>(value >> 8 * i);
 }
 
-// --- lists, addresses, types
-// -----------------------------------------------------------------------
+// --- lists, addresses, types ---
 
 // "(a,b)" into `size`-byte numbers at `offset`; at most `max` of them.
 bool parse_list(isa_parse_t *p, uint32_t offset, uint32_t size, uint32_t max, bool is_signed,
@@ -201,8 +200,7 @@ bool parse_scalar(isa_parse_t *p, const isa_field_t &field) {
   return parse_addr4(p, field.offset) && parse_type(p, field);
 }
 
-// --- device memory
-// ---------------------------------------------------------------------------------
+// --- device memory ---
 
 // "sbuf[p0, 0x0]" or "x+0x100".
 bool parse_variable_place(isa_parse_t *p, uint32_t *id, uint64_t *offset) {
@@ -300,8 +298,7 @@ bool parse_bound(isa_parse_t *p, const isa_field_t &field) {
   return true;
 }
 
-// --- fields
-// ----------------------------------------------------------------------------------------
+// --- fields ---
 
 bool parse_number(isa_parse_t *p, const isa_field_t &field, bool is_signed) {
   const uint64_t all = field.size == 8 ? UINT64_MAX : (1ull << 8 * field.size) - 1;

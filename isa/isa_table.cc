@@ -189,8 +189,7 @@ finding_t check_field(const isa_record *record, const isa_field_t &field, isa_en
   return {};
 }
 
-// --- fields that depend on each other
-// --------------------------------------------------------------
+// --- fields that depend on each other ---
 
 finding_t check_scalar(uint32_t bits, bool pointer, uint32_t offset, isa_engine_t engine) {
   if (!pointer)

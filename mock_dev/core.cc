@@ -4,6 +4,7 @@
 // moves.
 #include "mock_dev/core.h"
 
+#include "base/clock.h"
 #include "mock_dev/core_pool.h"
 #include "mock_dev/core_rings.h"
 #include "mock_dev/engine.h"

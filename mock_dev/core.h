@@ -6,7 +6,6 @@
 
 #include <cstdint>
 
-#include "base/clock.h"
 #include "isa/isa_table.h"
 #include "mock_dev/act.h"
 #include "mock_dev/compute.h"
@@ -116,7 +115,3 @@ mock_core_result_t mock_core_run(mock_core_t *core, uint64_t stop_at);
 
 // A run is under way: an engine has sent START and not END.
 bool mock_core_active(const mock_device_t *device, uint32_t core);
-
-inline uint64_t mock_clock_ns() {
-  return clock_now_ns();
-}

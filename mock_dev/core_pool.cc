@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <mutex>
 
+#include "base/clock.h"
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/exec_state.h"
 #include "mock_dev/watch_check.h"
@@ -144,7 +145,7 @@ mock_core_t *thread_wait(mock_exec_t *exec) {
     int rc = 0;
     if (exec->lingering == 0 && looks < LOOKS) {
       exec->lingering++;
-      timespec until = timespec_of(mock_clock_ns() + LOOK_NS);
+      timespec until = timespec_of(clock_now_ns() + LOOK_NS);
       rc = pthread_cond_timedwait(&exec->work, &exec->lock, &until);
       exec->lingering--;
     } else {
@@ -166,7 +167,7 @@ void *thread_main(void *argument) {
   auto *exec = static_cast<mock_exec_t *>(argument);
   mock_exec_hold_t hold(exec);
   while (mock_core_t *core = thread_wait(exec))
-    run(exec, core, mock_clock_ns() + SLICE_NS);
+    run(exec, core, clock_now_ns() + SLICE_NS);
   return nullptr;
 }
 
@@ -244,7 +245,7 @@ int mock_core_wait(mock_host_t *host, uint32_t device, uint32_t core_index, uint
   if (core == nullptr || !is_own(host->exec))
     return -EINVAL;
   mock_exec_t *exec = host->exec;
-  uint64_t now = mock_clock_ns();
+  uint64_t now = clock_now_ns();
   uint64_t until = timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
   mock_exec_hold_t hold(exec);
   for (;;) {
@@ -255,12 +256,12 @@ int mock_core_wait(mock_host_t *host, uint32_t device, uint32_t core_index, uint
       if (exec->queued + exec->busy == 0)
         return MOCK_CORE_STALLED;
     }
-    if (mock_clock_ns() >= until)
+    if (clock_now_ns() >= until)
       return MOCK_CORE_BUSY;
     if (state == MOCK_RUN_QUEUED || (exec->thread_count == 0 && exec->first != nullptr)) {
       mock_core_t *take = exec->thread_count == 0 ? exec->first : core;
       queue_take(exec, take);
-      if (!run(exec, take, std::min(until, mock_clock_ns() + SLICE_NS)) && mock_clock_ns() >= until)
+      if (!run(exec, take, std::min(until, clock_now_ns() + SLICE_NS)) && clock_now_ns() >= until)
         announce(exec);
       continue;
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/clock.h"
 #include "isa/isa_modes.h"
 #include "mock_dev/engine_registers.h"
 #include "mock_dev/kernel_log.h"
@@ -114,7 +115,7 @@ void trace(const mock_exec_record_t *x, const isa_record *record) {
 // A pause of the fault plan, a millisecond of it. False: it is over.
 bool pause(mock_core_t *core, mock_engine_run_t *run) {
   constexpr timespec MS = {0, 1000000};
-  if (mock_clock_ns() >= run->pause_until) {
+  if (clock_now_ns() >= run->pause_until) {
     run->pause_until = 0;
     return false;
   }

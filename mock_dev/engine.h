@@ -64,8 +64,7 @@ void mock_engine_update(mock_core_t *core, const mock_engine_t *arch, const isa_
 void mock_core_semaphore(mock_core_t *core, uint64_t window, uint32_t index, uint32_t value,
                          uint32_t actor, uint64_t ps);
 
-// --- transfers of DMA records (engine_dma.cc)
-// -----------------------------------------------------
+// --- transfers of DMA records (engine_dma.cc) ---
 
 // Moves the bytes of a pending transfer, then its semaphore and updates.
 void mock_core_transfer_finish(mock_core_t *core, uint32_t n);

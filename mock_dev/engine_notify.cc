@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mock_dev/engine_notify.h"
 
+#include "base/clock.h"
 #include "mock_dev/fault.h"
 #include "mock_dev/kernel_log.h"
 #include "mock_dev/notify.h"

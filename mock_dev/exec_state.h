@@ -52,8 +52,7 @@ struct mock_exec_hold_t {
   mock_exec_t *exec;
 };
 
-// --- between exec.cc and core_pool.cc
-// -------------------------------------------------------------
+// --- between exec.cc and core_pool.cc ---
 
 // A number that differs between a process and its children.
 uint32_t mock_fork_generation(void);

@@ -140,8 +140,7 @@ mock_host_t *fault_machine() {
   return g_machine.load();
 }
 
-// --- the mocked driver, wrapped by the linker
-// -----------------------------------------------------
+// --- the mocked driver, wrapped by the linker ---
 
 extern "C" {
 long __real_mock_ioctl(mock_host_t *host, int32_t tgid, int fd, uint32_t request, void *arg);
@@ -196,8 +195,7 @@ void __wrap_mock_host_destroy(mock_host_t *host) {
 }
 }
 
-// --- mappings and threads
-// -------------------------------------------------------------------------
+// --- mappings and threads ---
 
 using mmap_t = void *(*)(void *, size_t, int, int, int, off_t);
 
@@ -232,8 +230,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
   return rc;
 }
 
-// --- memory
-// ---------------------------------------------------------------------------------------
+// --- memory ---
 
 #if OWN_MALLOC
 extern "C" {

@@ -36,8 +36,7 @@ struct defect_t {
   bool validate_hash = false;
 };
 
-// --- ways to damage
-// -------------------------------------------------------------------------------
+// --- ways to damage ---
 
 std::function<void(sample_t &)> text(const char *member, const char *from, const char *to) {
   return [=](sample_t &s) { s.replace(member, from, to); };

@@ -26,8 +26,7 @@ RECORD record_of(uint8_t opcode) {
 
 constexpr uint32_t kSource = 0x4000, kDestination = 0x6000;
 
-// --- good records
-// ----------------------------------------------------------------------------------
+// --- good records ---
 
 isa_ldweights ldweights() {
   auto r = record_of<isa_ldweights>(ISA_LDWEIGHTS);
@@ -182,8 +181,7 @@ isa_dma cast() {
   return r;
 }
 
-// --- what is refused
-// -------------------------------------------------------------------------------
+// --- what is refused ---
 
 // What stops a record, "" for nothing, and where.
 std::string stopped(const isa_record &record, isa_engine_t engine, isa_form_t form,
@@ -677,8 +675,7 @@ TEST_F(Modes, Casts) {
       good, [](auto &r) { r.dst_dtype = 16; }, "unlisted data type", 63);
 }
 
-// --- overlaps
-// --------------------------------------------------------------------------------------
+// --- overlaps ---
 
 // A cast of `n` elements from the source's place to a byte address.
 isa_copy cast_to(uint32_t address, uint16_t n, uint8_t from = ISA_DTYPE_FP32,
@@ -763,8 +760,7 @@ TEST_F(Modes, ReductionsThatOverlap) {
   fine(r);
 }
 
-// --- what registers say
-// ----------------------------------------------------------------------------
+// --- what registers say ---
 
 TEST_F(Modes, ShapesInRegisters) {
   const char *text = "operand with its shape in registers is not implemented";

@@ -144,8 +144,7 @@ TEST(Text, NamesThatNeedQuotesOrNone) {
   EXPECT_EQ(isa_text_addr4(ISA_PSUM_BASE + (5u << 15) + 0x800), "psum[p5, 0x800]");
 }
 
-// --- any record
-// -----------------------------------------------------------------------------------
+// --- any record ---
 
 // Random bytes, mended where isa_check says so until it has nothing left to say.
 bool random_record(std::mt19937 &random, uint8_t opcode, isa_engine_t engine, isa_form_t form,
@@ -209,8 +208,7 @@ TEST(Text, OtherBytesComeBackToo) {
   }
 }
 
-// --- programs
-// -------------------------------------------------------------------------------------
+// --- programs ---
 
 TEST(Program, LabelsCommentsAndEngines) {
   const isa_program_t program = assemble(
