@@ -79,9 +79,11 @@ faults: build
 soak: build
 	@OPENNRT_SOAK=all meson test -C $(MESON) --no-rebuild --verbose --timeout-multiplier 20 --suite soak
 
-install: build
+# Library, tool, headers, pkg-config file; no tests are built for it.
+install: deps $(MESON)/build.ninja
 	@meson configure $(MESON) -Dprefix=$(PREFIX)
-	@meson install -C $(MESON) --quiet
+	@ninja -C $(MESON) -j $(JOBS) demo
+	@meson install -C $(MESON) --quiet --no-rebuild
 
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-fuzz
