@@ -321,6 +321,11 @@ finding_t check_dma_sizes(const isa_dma &r) {
   if (std::max(src_row * src_rows, dst_row * dst_rows) > ISA_MODES_DMA_BYTES)
     return {"more than 4 GiB in one transfer", at};
   static_assert(ISA_MODES_DMA_BYTES == 4ull << 30);
+  if (src_rows > ISA_MODES_DMA_ROWS)
+    return {"more than 16777216 rows in one transfer", offsetof(isa_dma, src_count)};
+  if (dst_rows > ISA_MODES_DMA_ROWS)
+    return {"more than 16777216 rows in one transfer", offsetof(isa_dma, dst_count)};
+  static_assert(ISA_MODES_DMA_ROWS == 16777216);
   if (r.src_dtype == r.dst_dtype)
     return src_row * src_rows == dst_row * dst_rows
                ? finding_t{}

@@ -12,6 +12,9 @@
 // Transfers of more bytes are refused: a row count and a row size of 16 bits each, twice, would
 // keep an engine busy for days.
 constexpr uint64_t ISA_MODES_DMA_BYTES = 1ull << 32;
+// So are transfers of more rows on either side: a row is looked up and moved by itself, and a
+// transfer is not given up in the middle when a run's time is over.
+constexpr uint64_t ISA_MODES_DMA_ROWS = 1ull << 24;
 // Elements of a lane that are read before the first of them is written; results of a reduction that
 // are kept back until all its elements were read. Longer operands may not overlap in any way.
 constexpr uint64_t ISA_MODES_LANE = 2048, ISA_MODES_RESULTS = 512;

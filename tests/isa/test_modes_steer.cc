@@ -157,6 +157,16 @@ TEST_F(Modes, Transfers) {
     refused(
         most, [](auto &r) { r.src_count[0] = r.dst_count[0] = 257; },
         "more than 4 GiB in one transfer", 60);
+    isa_dma rows = good;  // 2^24 rows of a byte, and those of the other side are longer
+    rows.src_bytes = 1;
+    rows.src_count[0] = rows.src_count[1] = rows.dst_count[0] = rows.dst_bytes = 4096;
+    const char *many = "more than 16777216 rows in one transfer";
+    refused(
+        rows, [](auto &r) { r.src_count[0] = r.dst_count[0] = 4097; }, many, 32);
+    std::swap(rows.src_bytes, rows.dst_bytes);
+    std::swap(rows.src_count, rows.dst_count);
+    refused(
+        rows, [](auto &r) { r.src_count[0] = r.dst_count[0] = 4097; }, many, 56);
     const char *table = "bound on an address that is no entry of the DGE table";
     const uint8_t address = form == ISA_FORM_IMAGE ? ISA_ADDR8_DEVICE : ISA_ADDR8_VARIABLE;
     refused(
