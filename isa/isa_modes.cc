@@ -331,8 +331,8 @@ finding_t check_dma_sizes(const isa_dma &r) {
                ? finding_t{}
                : finding_t{"the two sides differ in bytes", at};
   const uint32_t from = isa_dtype_size(r.src_dtype), to = isa_dtype_size(r.dst_dtype);
-  if (src_row % from != 0 || dst_row % to != 0 || src_row / from != dst_row / to ||
-      src_rows != dst_rows)
+  if (from == 0 || to == 0 || src_row % from != 0 || dst_row % to != 0 ||
+      src_row / from != dst_row / to || src_rows != dst_rows)
     return {"a cast between rows of different lengths", at};
   return {};
 }
