@@ -74,9 +74,33 @@ NRT_STATUS check_form(const stream_t *stream, const isa_record *record) {
   return NRT_INVALID;
 }
 
+// Operands lie in the core's memories. Those with their address in a register are looked at by the
+// device, when it is known.
+NRT_STATUS check_operands(const stream_t *stream, const isa_record *record) {
+  const translate_t *t = stream->translate;
+  const hal_arch_t *arch = t->info->vcore->tpbs[t->subgraph]->pcore.arch;
+  const auto sbuf_bytes = static_cast<uint32_t>(arch->sbuf_partition_size);
+  isa_operand_t operands[ISA_MAX_OPERANDS];
+  uint32_t count = isa_operands(record, operands);
+  for (uint32_t i = 0; i < count; ++i) {
+    bool psum;
+    uint32_t partition, begin, end;
+    if ((operands[i].addr4 & ISA_ADDR4_REGISTER) != 0 ||
+        isa_operand_range(&operands[i], sbuf_bytes, &psum, &partition, &begin, &end))
+      continue;
+    NLOG_ERROR(NLOG_TDRV, "operand {} leaves {}: {} partitions of {} bytes", operands[i].role,
+               psum ? "PSUM" : "SBUF", ISA_PARTITIONS,
+               psum ? ISA_PSUM_PARTITION_BYTES : sbuf_bytes);
+    return NRT_INVALID;
+  }
+  return NRT_SUCCESS;
+}
+
 NRT_STATUS check_record(const stream_t *stream, const isa_record *record) {
   const isa_header &h = record->h;
   NRT_STATUS status = check_form(stream, record);
+  if (status == NRT_SUCCESS)
+    status = check_operands(stream, record);
   if (status != NRT_SUCCESS)
     return status;
   status = check_sync(h.wait_mode, h.wait_index, h.update_mode, h.update_index);
