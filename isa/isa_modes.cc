@@ -345,7 +345,7 @@ finding_t check_dma(const isa_dma &r) {
   return f.text ? f : check_dma_sizes(r);
 }
 
-// ---------------------------------------------------------------------------------------------------
+// --- by opcode ---
 
 finding_t check_computing(const isa_record *record) {
   switch (record->h.opcode) {

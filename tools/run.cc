@@ -202,7 +202,8 @@ NRT_STATUS name_outputs(run_session &session, finding_sink &findings, run_argume
       if (outputs != 1)
         findings.add(NRT_INVALID, option, "'{}' names none of the {} outputs; NAME={} with {}",
                      text, outputs, text, names);
-      text = names + "=" + text;
+      else
+        text = names + "=" + text;
     }
   };
   name(&arguments->outputs, "--output");
